@@ -11,6 +11,7 @@ from unittest import mock
 
 from textual.pilot import Pilot
 
+from burnish.features.run.detach import ScreenRun
 from burnish.runtime import open_reader
 from burnish.tui.app import BurnishTui
 from burnish.tui.project import ProjectData
@@ -64,13 +65,18 @@ class Screen:
 
 
 def on_screen(
-    lab: Lab, act: Callable[[Screen], Awaitable[None]], *, size: tuple[int, int] = (80, 24), first: str = ""
+    lab: Lab,
+    act: Callable[[Screen], Awaitable[None]],
+    *,
+    size: tuple[int, int] = (80, 24),
+    first: str = "",
+    run: ScreenRun | None = None,
 ) -> BurnishTui:
     """Show the project of a laboratory and act; returns when the screen is closed."""
 
     async def show() -> BurnishTui:
         data = ProjectData(open_reader(lab.repo.path), lab.repo.path)
-        app = BurnishTui(data, data.first_state())
+        app = BurnishTui(data, data.first_state(), run)
         async with app.run_test(size=size) as pilot:
             screen = Screen(app, pilot)
             await screen.until(lambda: app.board.has_inbox)

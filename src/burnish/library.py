@@ -130,7 +130,9 @@ class ProjectHandle:
 
     def events(self, *, task: int | None = None, since: int = 0) -> Sequence[Event]:
         """Events after the one with this id, oldest first."""
-        return self._app.store.events(self._app.key, task=task, since=since)
+        from burnish.views.task import recorded_events
+
+        return recorded_events(self._app.store, self._app.key, task, since=since)
 
     def decide(self, id: int, choice: str, note: str = "", *, commit: str = "") -> Task:
         """Decide a task that waits for approval: approve, reject, fix or skip. `commit`: refuse if it has moved."""

@@ -133,6 +133,13 @@ def test_a_new_printed_failure_of_a_command_that_succeeds_is_uncountable() -> No
     assert compare(two, one).uncountable and not compare(two, two).uncountable
 
 
+def test_fewer_passed_tests_in_the_last_line_are_uncountable() -> None:
+    lines = ("3 tests passed (0.5 s)", "2 tests passed (0.9 s)")
+    three, two = (replace(SCRIPT, tail=text, last_line=text) for text in lines)
+    assert "reports 2 passed tests instead of 3" in compare(two, three).uncountable
+    assert not compare(three, two).uncountable and not compare(three, three).uncountable
+
+
 def test_tests_without_cases_that_end_before_their_last_line_may_have_ended_early() -> None:
     early = replace(SCRIPT, tail="./t\nrunning\nmake: Leaving directory '/x'")
     assert "prints less than before the change" in compare(early, SCRIPT).uncountable

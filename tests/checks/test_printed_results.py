@@ -379,6 +379,12 @@ FAILURE_LINES = {
     "./run.sh: line 3: calc: command not found": False,
     "some tests failed": False,
     "3 tests, 1 failures": False,
+    "gross(100): expected 120, got 80": False,
+    "add(1, 2) = -1, want 3 but got -1": False,
+    "line 4: got -1, expected 3": False,
+    "2 of 3 ok": False,
+    "Passed: 2/3": False,
+    "2/3 tests passed": False,
 }
 
 
@@ -402,6 +408,9 @@ def test_a_printed_failure_is_recognized(line: str) -> None:
         "failure of the disk is logged: PASS",
         "XFAIL tests/a.py",
         "all tests passed",
+        "3 of 3 ok",
+        "1/2 ok\n2/2 ok",
+        "ok: expected 3, got 3",
     ],
 )
 def test_a_line_about_failures_that_did_not_happen_is_no_failure(line: str) -> None:

@@ -83,7 +83,9 @@ def test_an_installed_script_completes_commands_options_and_tasks(
     verbs, options, tasks = (
         completions(lab, shell, line) for line in ("burnish sta", "burnish run --wa", "burnish show ")
     )
+    topics = completions(lab, shell, "burnish help se")
 
     assert "status" in verbs and "stats" in verbs and "merge" not in verbs, verbs
     assert "--watch" in options, options
     assert "1" in tasks and "2" in tasks and ("Add a root" in tasks or shell == "bash"), tasks
+    assert "settings" in topics and "serve" in topics and "sandbox" not in topics, topics

@@ -35,6 +35,21 @@ def test_each_format_of_a_task_can_be_read_by_its_tools(blocked: Person, tmp_pat
     assert blocked.types("export", "1").startswith("# Task 1: Divide")
 
 
+def test_an_ending_that_stands_for_no_format_is_refused(person: Person, tmp_path: Path) -> None:
+    person.types("add", "Divide")
+    for name in ("report.pdf", "report.csv"):
+        person.types("export", "1", "-o", str(tmp_path / name), code=2)
+        assert f"of {name} stands for no format of a task" in person.err and "--format" in person.err
+        assert not (tmp_path / name).exists()
+    person.types("export", "--night", "-o", str(tmp_path / "night.sarif"), code=2)
+    person.types("export", "1", "--format", "html", "-o", str(tmp_path / "report.pdf"))
+    assert (tmp_path / "report.pdf").read_text().startswith("<!doctype html>")
+    person.types("export", "1", "-o", str(tmp_path / "README"))
+    assert (tmp_path / "README").read_text().startswith("# Task 1")
+    person.types("export", "1", "-o", str(tmp_path / "out.sarif.json"))
+    assert json.loads((tmp_path / "out.sarif.json").read_text())["version"] == "2.1.0"
+
+
 @pytest.mark.slow
 def test_an_exported_report_is_a_review_of_another_task(blocked: Person, tmp_path: Path) -> None:
     blocked.types("export", "1", "-o", str(tmp_path / "r.sarif"))

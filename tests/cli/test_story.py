@@ -202,3 +202,12 @@ def test_text_that_a_terminal_would_obey_is_shown_without_its_power(person: Pers
     assert "Evil title gpj" in shown
     assert not set("\x1b\x07\x9b\u202e") & set(shown)
     assert person.task()["title"].startswith("Evil \x1b")
+
+
+@pytest.mark.slow
+def test_improve_of_a_task_that_a_comment_reopened_names_the_command_that_continues_it(person: Person) -> None:
+    person.types("add", "Add division")
+    person.types("run")
+    person.types("comment", "1", "Rename it")
+    person.types("improve", "1", "--review", code=4)
+    assert "Task 1 is already in progress" in person.err and "burnish run 1" in person.err

@@ -78,3 +78,13 @@ def test_lines_of_a_private_key_are_not_shown_one_by_one(cut: str) -> None:
     keep = LineFilter(Secrets())
     shown = [clean_text(text) for line in lines if (text := keep(line)) is not None]
     assert shown == ["[secret: private key removed]"]
+
+
+@pytest.mark.parametrize("name", ["Anthropic", "OpenAI", "PyPI", "Slack", "Stripe, long"])
+def test_the_rest_of_a_long_secret_behind_a_colour_code_is_not_shown(name: str, count_attacks: CountAttacks) -> None:
+    secret = KNOWN[name]
+    codes = ("\x1b[m", "\x1b[01;31m\x1b[K", "\x9b31m", "\x1b]8;;http://x\x07", "\\u001b[31m", "\u200b", "\0")
+    tries = [(code, at) for code in codes for at in range(1, len(secret) - 12, 5)]
+    shown = [(code, at) for code, at in tries if secret[at:] in SECRETS.redact(f"{secret[:at]}{code}{secret[at:]} x")]
+    count_attacks("show a part of a secret behind a colour code", len(tries), len(shown))
+    assert shown == []

@@ -232,6 +232,19 @@ def test_a_reply_belongs_to_the_finding_of_its_thread(lab: Lab, gh: GhStandIn) -
 
 
 @pytest.mark.slow
+def test_comments_that_are_left_out_are_named_once(lab: Lab, gh: GhStandIn) -> None:
+    lab.burnish("pr", "1")
+    with gh.change() as state:
+        state["review_comments"] += [comment(1, "me too", login="eve", association="NONE")]
+    assert "1 comment of people without write access left out" in lab.burnish("pr", "sync", "1").out
+    assert "left out" not in lab.burnish("pr", "sync", "1").out
+    with gh.change() as state:
+        state["review_comments"] += [comment(2, "and me", login="eve", association="NONE")]
+    assert "1 comment of people without write access left out" in lab.burnish("pr", "sync", "1").out
+    assert sync(lab)["not_taken"] == 2
+
+
+@pytest.mark.slow
 def test_a_long_finding_is_posted_whole(lab: Lab, gh: GhStandIn) -> None:
     long = "\\n".join(f"Step {number}: see @ada" for number in range(200))
     lab.agent("judge", WARNING.replace('"line": 3}', f'"line": 3, "description": "{long}"}}'))

@@ -13,7 +13,7 @@ from burnish.core.change import Change
 from burnish.review.packing import pack, passes
 from testing.attack_counts import CountAttacks
 from testing.gitworld import GitWorld, commit
-from testing.hidden_payloads import AUDIT, MORE, REDACTED, Payload
+from testing.hidden_payloads import AUDIT, CODE, MORE, PNG, REDACTED, Payload
 from testing.lab import Lab
 from testing.userrepo import UserRepo
 
@@ -131,6 +131,38 @@ def test_the_target_of_a_moved_link_is_shown(user_repo: UserRepo, hermetic: Path
     change = workspace.changes(world.base.commit, str(workspace.tip()))
     assert [file.status for file in change.files] == ["R"]
     assert {how_shown(change, reads_files=reads) for reads in (True, False)} == {"seen"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("notes.txt", "conftest.py"), ("docs/sample", "Makefile"), ("hooks/run.sample", "hooks/run"), ("a.md", "a.sh")],
+)
+@pytest.mark.parametrize("edit", [b"", b"# edited\n"], ids=["unchanged", "edited"])
+@pytest.mark.attacks("hide a payload from reviewers", 2)
+def test_text_that_is_renamed_to_another_file_type_is_shown(
+    user_repo: UserRepo, hermetic: Path, old: str, new: str, edit: bytes
+) -> None:
+    content = CODE.encode() + b"#\n" * 40
+    write(user_repo.path, {old: content})
+    user_repo.commit({}, "before")
+    world = GitWorld.make(user_repo, hermetic / "burnish")
+    workspace = world.workspace()
+    (workspace.path / old).unlink()
+    write(workspace.path, {new: content + edit})
+    commit(workspace)
+    change = workspace.changes(world.base.commit, str(workspace.tip()))
+    assert [file.status for file in change.files] == ["R"]
+    assert {how_shown(change, reads_files=reads) for reads in (True, False)} == {"seen"}
+
+
+def test_a_binary_file_that_is_renamed_to_another_file_type_is_described(user_repo: UserRepo, hermetic: Path) -> None:
+    write(user_repo.path, {"data.bin": PNG})
+    user_repo.commit({}, "before")
+    world = GitWorld.make(user_repo, hermetic / "burnish")
+    workspace = world.workspace()
+    (workspace.path / "data.bin").rename(workspace.path / "module.so")
+    commit(workspace)
+    assert how_shown(workspace.changes(world.base.commit, str(workspace.tip())), reads_files=True) == "hidden"
 
 
 ALLOWED = {

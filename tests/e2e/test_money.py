@@ -90,6 +90,49 @@ def test_four_fifths_are_told_once(tmp_path: Path) -> None:
     assert "$0.75" in lab.burnish("status").out
 
 
+# a program's own cost with token counts that are refused, or that are missing
+REFUSED_COUNTS = {
+    "1e3": '"input_tokens": 1e3',
+    "negative": '"input_tokens": -90',
+    "text": '"input_tokens": "90"',
+    "huge": '"input_tokens": 10**12',
+    "cache": '"input_tokens": 90, "cache_read_input_tokens": 1e9',
+    "missing": '"other": 90',
+}
+
+
+@pytest.mark.representatives(1)
+@pytest.mark.parametrize("count", REFUSED_COUNTS)
+@pytest.mark.parametrize("budget", ["task_tokens", "session_tokens"])
+def test_a_token_budget_that_refused_counts_make_too_low_is_announced_once(
+    tmp_path: Path, count: str, budget: str
+) -> None:
+    lab = Lab.make(tmp_path)
+    text = PROGRAM.replace('"input_tokens": 90', REFUSED_COUNTS[count])
+    put_on_path(lab, f"budget: {{{budget}: 500}}", text)
+    lab.add()
+    said = lab.burnish("run", "1")
+
+    (warned,) = lab.events("budget.warned")
+    assert (warned["data"]["budget"], warned["data"]["uncounted"]) == (f"budget.{budget}", True)
+    assert "cannot be counted" in warned["data"]["why"] and warned["data"]["why"] in said.err
+    assert (lab.task()["status"], lab.task()["cost_usd"]) == ("verified", 1.0)
+
+
+def test_a_token_budget_that_must_be_counted_ends_a_task_whose_program_reports_no_whole_numbers(
+    tmp_path: Path,
+) -> None:
+    lab = Lab.make(tmp_path)
+    text = PROGRAM.replace('"input_tokens": 90', '"input_tokens": 1e3')
+    put_on_path(lab, "budget: {task_tokens: 500, uncounted: refuse}", text)
+    lab.add()
+    lab.burnish("run", "1", code=1)
+
+    assert (lab.task()["status"], lab.task()["reason"], lab.task()["cost_usd"]) == ("blocked", "budget", 0.25)
+    (reached,) = lab.events("budget.reached")
+    assert "budget.task_tokens cannot be counted" in reached["data"]["why"]
+
+
 @pytest.fixture
 def often(monkeypatch: pytest.MonkeyPatch) -> None:
     """Agents at work are looked at ten times a second instead of every other."""

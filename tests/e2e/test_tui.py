@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import subprocess
@@ -106,6 +107,32 @@ def test_sigterm_ends_a_screen_whose_terminal_is_not_read(tmp_path: Path) -> Non
         assert screen.process.wait(60) == 130
         lab.until(lambda: not lab.processes())
     assert lab.task()["status"] == "in_progress"
+
+
+@pytest.mark.slow
+def test_a_terminal_that_is_closed_ends_the_run_and_keeps_its_work(tmp_path: Path) -> None:
+    lab = lab_with(tmp_path, WAITS)
+    with terminal(lab, "run", "--tui") as screen:
+        screen.expect("implementing")
+        # the window is gone: SIGHUP, and each write fails
+        closed = os.open(os.devnull, os.O_RDWR)
+        os.dup2(closed, screen.master)
+        os.close(closed)
+        assert screen.process.wait(60) in (1, 130)
+        lab.until(lambda: not lab.processes())
+    assert lab.task()["status"] == "in_progress"
+    (tmp_path / "go").touch()
+    lab.burnish("run")
+    assert lab.task()["status"] == "verified"
+
+
+@pytest.mark.slow
+def test_a_run_that_is_refused_closes_the_screen_and_is_explained(tmp_path: Path) -> None:
+    lab = lab_with(tmp_path)
+    with terminal(lab, "run", "7", "--tui") as screen:
+        assert screen.ended() == 2, screen.plain
+    # after the screen, where it stays to be read
+    assert screen.shown.rindex("error: ") > screen.shown.rindex("\x1b[?1049l")
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,18 @@ def used(root: Path) -> tuple[Lab, dict[str, str], dict[str, str]]:
     return lab, *before
 
 
+def test_on_a_machine_without_burnish_no_folder_is_listed(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path)
+    lab.burnish("uninstall", "--yes")
+    for command in (("uninstall",), ("uninstall", "--yes")):
+        shown = lab.burnish(*command)
+        assert shown.out == "burnish has stored nothing on this machine.\n" and shown.err == ""
+    assert not (tmp_path / "home" / "burnish").exists()
+    lab.user_settings("review: {max_cycles: 2}\n")
+    shown = lab.burnish("uninstall")
+    assert ".config/burnish" in shown.out and "home/burnish" not in shown.out
+
+
 def test_without_yes_everything_is_listed_and_nothing_changes(tmp_path: Path) -> None:
     lab, _, _ = used(tmp_path)
     before = files(tmp_path, "home/burnish/locks", "home/burnish/burnish.db")

@@ -9,6 +9,7 @@ import pytest
 
 from burnish.errors import PhaseFailed
 from burnish.git.checkout import may_have_gitlinks
+from burnish.git.diff import SIZE_ARGS, read_size
 from testing.gitworld import GitWorld, commit
 from testing.other_user import as_ordinary_user, open_directory
 from testing.userrepo import UserRepo
@@ -92,3 +93,19 @@ def test_a_file_number_that_looks_like_the_mode_of_a_submodule_is_none(
     entry[field : field + 4] = bytes((0, 0, 0xE0, 0))
     index.write_bytes(b"DIRC" + (2).to_bytes(4) + (1).to_bytes(4) + entry)
     assert may_have_gitlinks(index) is expected
+
+
+def test_the_size_of_a_change_counts_renamed_and_binary_files_once(world: GitWorld) -> None:
+    workspace = world.workspace()
+    (workspace.path / "old.txt").write_text("".join(f"line {number}\n" for number in range(20)))
+    start = commit(workspace)
+    (workspace.path / "old.txt").rename(workspace.path / "1\t2\tnew.txt")
+    with (workspace.path / "1\t2\tnew.txt").open("a") as file:
+        file.write("one more\n")
+    (workspace.path / "picture.bin").write_bytes(b"\0\1\2")
+    (workspace.path / "app.py").write_text("y = 1\ny = 2\n")
+    end = commit(workspace)
+    files, additions, deletions = read_size(workspace.project.git(*SIZE_ARGS, start.tree, end.tree).stdout)
+    change = workspace.changes(start.sha, end.sha)
+    assert files == len(change.files) == 3
+    assert (additions, deletions) == (3, 2)

@@ -130,6 +130,30 @@ def test_an_argument_that_a_tool_does_not_have_is_refused_and_a_number_names_a_t
     over_stdio(lab, talk)
 
 
+@pytest.mark.slow
+def test_a_value_of_a_wrong_type_and_a_missing_argument_are_named_in_one_line(
+    lab: Lab,
+) -> None:
+    async def talk(client: Client) -> None:
+        refused = await refusal(client, "list_tasks", limit="many")
+        assert refused.startswith("list_tasks: limit cannot be 'many'. It should be a valid integer")
+        assert "\n" not in refused and "pydantic" not in refused
+        assert await refusal(client, "show_task") == "show_task needs the argument task."
+        too_much = await refusal(client, "list_tasks", limit=201)
+        assert too_much == "list_tasks: limit cannot be 201. It should be less than or equal to 200."
+        secret = await refusal(client, "list_tasks", limit="x" * 40 + "blue-orchid-4711-xyz")
+        assert "blue" not in secret
+
+    over_stdio(lab, talk, SOME_API_KEY="blue-orchid-4711-xyz")
+
+
+def test_events_of_an_unknown_task_are_refused(lab: Lab) -> None:
+    async def talk(client: Client) -> str:
+        return await refusal(client, "read_events", task="99")
+
+    assert "There is no task 99." in over_stdio(lab, talk)
+
+
 def test_a_comment_of_a_person_cannot_be_disputed(lab: Lab) -> None:
     lab.burnish("comment", "2", "Rename it")
 

@@ -120,7 +120,7 @@ def test_the_outcome_is_on_disk_for_whoever_comes_later(bench) -> None:
 
     assert finished_call(bench.call_dir) == done
     outcome = json.loads(outcome_file(bench.call_dir).read_text())
-    keys = {"exit_code", "signal", "seconds", "ended", "stdout_bytes", "stderr_bytes", "oom"}
+    keys = {"exit_code", "signal", "seconds", "ended", "stdout_bytes", "stderr_bytes", "oom", "started"}
     assert set(outcome) == keys
 
 

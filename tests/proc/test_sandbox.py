@@ -176,6 +176,35 @@ time.sleep(60)
     assert [p.pid for p in psutil.process_iter(["cmdline"]) if str(work) in " ".join(p.info["cmdline"] or ())] == []
 
 
+def test_a_program_that_prints_the_error_of_a_failed_sandbox_is_not_started_again(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
+    """A mask can be moved away by a program that may write its folder."""
+    work = sandbox.burnish_home / "work"
+    (work / "sockets").mkdir()
+    (work / "sockets" / "s").touch()
+    mask = Mount((work / "sockets" / "s").resolve(), "read", source=Path(os.devnull))
+    env = {"PATH": os.environ["PATH"]}
+    script = """echo x >> count; mv sockets gone; echo "bwrap: Can't create file at /s" >&2; exit 1"""
+    argv = sandbox.around(("sh", "-c", script), env=env, writable=(work,), mounts=(mask,))
+    (tmp_path / "call").mkdir()
+    done = run(Command(argv, work, env, tmp_path / "call", timeout_seconds=30, wrapped=True))
+    assert (work / "gone").is_dir(), "the mask was not moved away"
+    assert (done.exit_code, done.was_started, (work / "count").read_text()) == (1, True, "x\n")
+
+
+def test_a_sandbox_that_could_not_mask_a_removed_file_is_started_without_that_mask(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
+    work = sandbox.burnish_home / "work"
+    mask = Mount(Path("/usr/burnish-removed/s"), "read", source=Path(os.devnull))
+    env = {"PATH": os.environ["PATH"]}
+    argv = sandbox.around(("sh", "-c", "echo x >> count"), env=env, writable=(work,), mounts=(mask,))
+    (tmp_path / "call").mkdir()
+    done = run(Command(argv, work, env, tmp_path / "call", timeout_seconds=30, wrapped=True))
+    assert (done.exit_code, done.was_started, (work / "count").read_text()) == (0, True, "x\n")
+
+
 def test_a_folder_is_mounted_before_what_is_in_it_and_the_later_of_two_counts() -> None:
     home = Path("/h")
     mounts = [

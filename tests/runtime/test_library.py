@@ -47,6 +47,9 @@ def test_mistakes_are_errors_that_say_what_to_do(tmp_path: Path) -> None:
             project.decide(task.id, "perhaps")
         with pytest.raises(burnish.BurnishError):
             project.decide(task.id, "approve")
+        assert project.events(task=task.id)
+        with pytest.raises(burnish.BurnishError, match="no task 9"):
+            project.events(task=9)
         with pytest.raises(burnish.BurnishError, match="no task 9"):
             project.findings(9)
         assert project.root == lab.repo.path and [one.id for one in project.tasks()] == [task.id]

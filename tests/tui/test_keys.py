@@ -150,6 +150,11 @@ def test_r_rejects_with_a_note(tmp_path: Path) -> None:
         await screen.type("not like this")
         await screen.press("enter")
         await screen.until("Rejected task 1: it is blocked.")
+        await screen.until("rejected by a person")
+        await screen.until("R: start again from the current base")
+        await screen.press("R")
+        await screen.until("Start a new run from the current base?")
+        await screen.press("n")
 
     on_screen(lab, act, size=WIDE)
     assert (lab.task()["reason"], lab.events("decision.made")[-1]["data"]["note"]) == (
@@ -441,6 +446,32 @@ def test_after_the_last_decision_next_leads_to_what_is_to_be_merged(tmp_path: Pa
     on_screen(lab, act)
 
 
+@pytest.mark.slow
+def test_shift_m_merges_all_that_are_ready_and_names_those_that_are_not_merged(tmp_path: Path) -> None:
+    author = "pathlib.Path('one.py' if task in '12' else 'three.py').write_text(f'A = {task}\\n')"
+    lab = Lab.make(tmp_path, author=author, judge=APPROVE)
+    for number in (1, 2, 3):
+        lab.add(f"Task {number}")
+    lab.burnish("run", "--all", code=None)
+
+    async def act(screen: Screen) -> None:
+        await screen.press("2")
+        await screen.until("M Merge all")
+        await screen.press("M")
+        await screen.until("approved tasks, one after the other?")
+        await screen.until_focused("choices")
+        await screen.press("n")
+        assert [lab.task(number)["status"] for number in (1, 2, 3)] == ["verified"] * 3
+        await screen.press("M")
+        await screen.until_focused("choices")
+        await screen.press("y")
+        await screen.until("Merged ")
+
+    on_screen(lab, act, size=WIDE)
+    assert "completed" in [lab.task(number)["status"] for number in (1, 2, 3)]
+    assert lab.task(3)["status"] == "completed"
+
+
 def test_next_tells_that_the_task_on_the_screen_is_the_only_one(tmp_path: Path) -> None:
     lab = several_waiting(tmp_path, 1)
 
@@ -490,6 +521,9 @@ def test_files_of_the_diff_are_marked_as_viewed_and_folded(tmp_path: Path) -> No
         await screen.press("V")
         await screen.until("Viewed two.py. 2 of 2.")
         await screen.until("2 viewed")
+        # its row is free again when the person goes on
+        await screen.press("j")
+        await screen.until(lambda: "Viewed two.py" not in screen.text)
         await screen.press("V")
         await screen.until("All files are viewed.")
         await screen.press("z")
@@ -612,6 +646,18 @@ def test_a_merge_that_needs_another_decision_names_the_keys(tmp_path: Path) -> N
         # the page may still show the review, after which "burnish decides"
         await screen.until("a Approve")
         assert "burnish decide" not in screen.text
+        await screen.until("Asks again main has moved")
+        await screen.until("Taken from the branch")
+
+    on_screen(lab, act, size=WIDE)
+
+
+def test_the_overview_has_the_size_of_the_change(tmp_path: Path) -> None:
+    lab = waiting(tmp_path)
+
+    async def act(screen: Screen) -> None:
+        await screen.until("It waits for your decision.")
+        await screen.until("1 file +1 -0")
 
     on_screen(lab, act, size=WIDE)
 

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from rich.text import Text
 from textual import events
+from textual.app import App, ComposeResult
 
-from burnish.tui.lines import Bar, BarItem
+from burnish.core.status import Status
+from burnish.errors import BadInput
+from burnish.features.run.detach import RunProcess, ScreenRun
+from burnish.tui.lines import Bar, BarItem, ShownLine
+from burnish.tui.panes import TaskPane
+from testing import boards
 from testing.lab import REJECT, Lab
 from testing.screens import Screen, on_screen
 
@@ -151,3 +161,165 @@ def test_in_the_view_of_agents_a_key_for_one_task_says_how_to_open_one(tmp_path:
         await screen.until(lambda: "not in this view" not in screen.text)
 
     on_screen(lab, act, size=size)
+
+
+def test_a_run_is_checked_and_started_when_its_screen_is_drawn(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path)
+    lab.add("Add division")
+    is_drawn, started = threading.Event(), []
+
+    def check() -> Callable[[], RunProcess]:
+        assert is_drawn.wait(60)
+        started.append("checked")
+        raise BadInput("It is refused.", hint="Run it otherwise.")
+
+    async def act(screen: Screen) -> None:
+        await screen.until("Add division")
+        await screen.until("run starts")
+        assert not started
+        is_drawn.set()
+        # the command reports the refusal when the screen is closed
+        await screen.until(lambda: not screen.app.is_running or run.is_over)
+
+    run = ScreenRun(check)
+    on_screen(lab, act, run=run)
+    assert started and run.process is None
+    assert run.refusal is not None and run.refusal.what == "It is refused."
+
+
+def test_a_run_that_is_interrupted_before_its_start_is_not_started(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path)
+    lab.add("Add division")
+    may_go_on, started = threading.Event(), []
+
+    def start() -> RunProcess:
+        started.append("started")
+        raise AssertionError
+
+    def check() -> Callable[[], RunProcess]:
+        assert may_go_on.wait(60)
+        return start
+
+    async def act(screen: Screen) -> None:
+        await screen.until("run starts")
+        await screen.press("ctrl+c")
+        await screen.until("The run is not started.")
+        may_go_on.set()
+        await screen.until(lambda: run.is_over)
+
+    run = ScreenRun(check)
+    on_screen(lab, act, run=run)
+    assert not started and run.process is None and run.refusal is None
+
+
+def test_a_finding_is_found_in_the_diff_and_on_its_own_page(tmp_path: Path) -> None:
+    files = "[pathlib.Path(f'file_{n:02}.py').write_text('A = 1\\n' * 9) for n in range(20)]"
+    judge = REJECT.replace("[flaw]", "[{**flaw, 'file': 'file_15.py', 'line': 3}]")
+    lab = Lab.make(tmp_path, author=files, judge=judge, extra="hitl_review: final\nreview: {agents: [judge]}\n")
+    lab.add("Add files", "--max-cycles", "1")
+    lab.burnish("run", code=1)
+
+    async def act(screen: Screen) -> None:
+        await screen.press("enter")
+        await screen.until("Findings 1")
+        await screen.press("i")
+        await screen.until("by judge")
+        # the first line of the page is a finding: it is marked, not passed over
+        await screen.press("full_stop")
+        assert screen.app.pane.marked_finding == "finding:F1"
+        await screen.press("d")
+        await screen.until("16/20 file_15.py")
+        assert "F1 error" in screen.text and screen.app.pane.marked_finding == "finding:F1"
+        await screen.press("i")
+        await screen.until("by judge")
+        assert screen.app.pane.marked_finding == "finding:F1"
+
+    on_screen(lab, act)
+
+
+def test_a_task_that_arrives_above_does_not_change_what_is_next(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path)
+    for number in range(1, 7):
+        lab.add(f"Task {number}")
+    for number in (3, 4, 5):
+        lab.burnish("pause", str(number))
+    store, key = boards.open_store(lab)
+    for number in (1, 2):
+        boards.bring(store, key, number, Status.WAITING_APPROVAL)
+
+    async def act(screen: Screen) -> None:
+        await screen.until("2 Inbox 5")
+        screen.app.action_open_task(3)
+        await screen.until("p Unpause")
+        await screen.press("p")
+        await screen.until("2 Inbox 4")
+        boards.bring(store, key, 6, Status.WAITING_APPROVAL)
+        await screen.until("2 Inbox 5")
+        await screen.press("n")
+        await screen.until("T4 Task 4")
+
+    on_screen(lab, act)
+    store.close()
+
+
+def test_ages_in_the_inbox_change_while_nothing_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lab = at_the_gate(tmp_path)
+    monkeypatch.setattr("burnish.tui.screen._AGE_SECONDS", 0.0)
+    monkeypatch.setattr("burnish.tui.rows.since", lambda moment: ages[0])
+    ages = ["4m59s"]
+
+    async def act(screen: Screen) -> None:
+        await screen.press("2")
+        await screen.until("waiting approval  4m")
+        ages[0] = "5m00s"
+        await screen.until("waiting approval  5m")
+
+    on_screen(lab, act)
+
+
+def test_only_what_changed_since_the_review_is_shown_for_one_task(tmp_path: Path) -> None:
+    lab = at_the_gate(tmp_path, 2)
+
+    async def act(screen: Screen) -> None:
+        await screen.until("Verdict")
+        await screen.press("u")
+        await screen.until("no earlier review: this is all of it")
+        await screen.press("u")
+        await screen.until("The diff shows the whole change.")
+        await screen.press("u", "n")
+        await screen.until("T2 Task 2")
+        await screen.until("Verdict")
+        await screen.press("d")
+        await screen.until("2 files  +2 -0")
+        assert "earlier review" not in screen.text
+
+    on_screen(lab, act, size=WIDE)
+
+
+def test_a_page_stays_where_it_was_read_when_lines_above_are_folded() -> None:
+    def page(is_folded: bool) -> list[ShownLine]:
+        lines = []
+        for number in range(4):
+            count = 0 if is_folded and number < 2 else 30
+            lines.append(ShownLine(Text(f"file {number}"), key=f"file:{number}"))
+            lines += [ShownLine(Text(f"{number}: line {at}")) for at in range(count)]
+        return lines
+
+    class OnePage(App[None]):
+        def compose(self) -> ComposeResult:
+            yield TaskPane(id="task")
+
+    async def read() -> None:
+        app = OnePage()
+        async with app.run_test(size=(80, 24)) as pilot:
+            pane = app.query_one(TaskPane)
+            pane.query_one("#tabs").styles.height = 1
+            pane.draw(page(is_folded=False), 1)
+            await pilot.pause()
+            pane.page.jump(2 * 31 + 6)
+            assert pane.page.lines[pane.page.top_line()].text.plain == "2: line 5"
+            pane.draw(page(is_folded=True), 2)
+            await pilot.pause()
+            assert pane.page.lines[pane.page.top_line()].text.plain == "2: line 5"
+
+    asyncio.run(read())

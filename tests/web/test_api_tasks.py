@@ -18,6 +18,7 @@ def test_the_same_as_the_command_line_says(server: AtHand) -> None:
     assert server.of_project("GET", "/tasks").json()["tasks"] == lab.burnish("status", "--json").json["tasks"]
     assert server.of_project("GET", "/tasks/1").json() == lab.show(1)
     assert server.of_project("GET", "/events").json()["events"] == lab.events()
+    assert server.of_project("GET", "/events?task=99").status_code == 404
     found = lab.burnish("findings", "2", "--open", "--json").json
     assert server.of_project("GET", "/tasks/2/findings?open=true").json() == found and found["findings"]
     assert server.of_project("GET", "/inbox").json() == lab.burnish("inbox", "--json").json

@@ -13,10 +13,11 @@ from testing.lab import Lab
 from testing.serving import Served, serving
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Page, Route
 
 pytestmark = pytest.mark.slow
 
+EXTRA = "hitl_review: every\nreview: {agents: [judge], max_cycles: 1}\n"
 # 1 is rejected with a finding, 2 gets a question, 3 is approved, 4 fails while the file `offline` is there
 AUTHOR = """
 if task == "4" and (pathlib.Path(LOG).parent / "offline").exists():
@@ -45,9 +46,7 @@ def opened() -> Iterator[Browser]:
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     root = tmp_path_factory.mktemp("morning")
-    lab = Lab.make(
-        root / "lab", author=AUTHOR, judge=JUDGE, extra="hitl_review: every\nreview: {agents: [judge], max_cycles: 1}\n"
-    )
+    lab = Lab.make(root / "lab", author=AUTHOR, judge=JUDGE, extra=EXTRA)
     (lab.root / "offline").touch()
     for title in ("Round the total", "Drop the old API", "Validate the name", "Send the report"):
         lab.add(title)
@@ -60,6 +59,14 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 def open_task(page: Page, served: Served, number: int) -> None:
     page.goto(f"{served.url}/p/{served.project}/t/{number}")
     page.wait_for_selector(".task-page[data-ready]")
+
+
+def wait_for_request(page: Page, requests: list[Route]) -> None:
+    for _ in range(600):
+        if requests:
+            return
+        page.wait_for_timeout(100)
+    raise AssertionError("the request was not sent")
 
 
 def test_a_page_shows_which_keys_it_has(opened: Browser, served: Served) -> None:
@@ -82,6 +89,20 @@ def test_an_answer_without_words_is_not_sent(opened: Browser, served: Served) ->
         page.wait_for_selector("[data-gate] .error:has-text('Your answer is empty.')")
         assert page.evaluate("document.activeElement.id") == "gate-note"
         assert served.lab.task(2)["status"] == "waiting_approval"
+
+
+def test_a_typed_note_survives_a_reload_after_a_login_in_another_tab(opened: Browser, served: Served) -> None:
+    with logged_in(opened, served, height=720) as page:
+        open_task(page, served, 3)
+        page.keyboard.press("a")
+        page.keyboard.type("Another value.")
+        other = page.context.new_page()
+        other.goto(served.login)
+        other.wait_for_url(lambda url: "/login" not in url)
+        other.close()
+        page.reload()
+        page.wait_for_selector(".task-page[data-ready]")
+        assert page.input_value("#gate-note") == "Another value."
 
 
 def test_reasons_are_ticked_and_the_approval_pressed_by_keys(opened: Browser, served: Served) -> None:
@@ -255,3 +276,118 @@ def test_a_file_that_was_viewed_is_unfolded_once_it_has_changed_and_keys_go_on_a
         page.wait_for_selector("#act-merge")
         page.keyboard.press("R")
         page.wait_for_selector(".toast:has-text('Reject cannot be chosen now.')")
+
+
+def test_after_a_decision_tab_goes_to_the_next_task_and_a_refused_one_keeps_the_focus(
+    tmp_path: Path, opened: Browser
+) -> None:
+    lab = Lab.make(tmp_path / "lab", author=AUTHOR, judge=JUDGE, extra=EXTRA)
+    for title in ("First", "Second", "Third"):
+        lab.add(title)
+    lab.burnish("run", "--all", code=None)
+    with serving(lab) as served, logged_in(opened, served, height=720) as page:
+        open_task(page, served, 1)
+        page.wait_for_selector(".lines")
+        # the finding is chosen first
+        page.keyboard.press("w")
+        page.wait_for_selector(".toast:has-text('Press w again')")
+        until(page, "document.activeElement.matches('#in-F1 > summary')")
+        open_task(page, served, 3)
+        page.wait_for_selector(".lines")
+        page.keyboard.press("C")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("[data-gate] .error:has-text('The review has no comment.')")
+        until(page, "document.activeElement.id === 'gate-note'")
+        page.keyboard.press("Escape")
+        page.keyboard.press("F")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("[data-gate] .error:has-text('No finding is open.')")
+        until(page, "document.activeElement.id === 'gate-note'")
+        page.keyboard.press("Escape")
+        page.keyboard.press("A")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#next-entry")
+        until(page, "document.activeElement.id === 'outcome'")
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.id") == "next-entry"
+
+
+def test_a_task_that_continues_never_looks_interrupted(tmp_path: Path, opened: Browser) -> None:
+    lab = Lab.make(tmp_path / "lab", author=AUTHOR, judge=JUDGE, extra=EXTRA)
+    lab.add("First")
+    lab.add("Second")
+    lab.burnish("run", "2", code=None)
+    with serving(lab) as served, logged_in(opened, served, height=720) as page:
+        # the run starts only some time after the decision
+        requests: list[Route] = []
+        page.route("**/tasks/2/run", lambda route: requests.append(route))
+        open_task(page, served, 2)
+        page.evaluate(
+            """new MutationObserver(() => {
+              const { innerText } = document.getElementById("part-head");
+              if (innerText.includes("It was interrupted")) document.body.dataset.wasInterrupted = "yes";
+            }).observe(document.body, { childList: true, subtree: true })"""
+        )
+        page.keyboard.press("a")
+        page.keyboard.type("They stay valid.")
+        page.keyboard.press("Control+Enter")
+        wait_for_request(page, requests)
+        page.wait_for_timeout(1000)
+        requests[0].continue_()
+        page.wait_for_selector("#outcome:has-text('T2 waits for your approval.')", timeout=60_000)
+        page.wait_for_selector(".badge:has-text('cycle 2 (max 1)')")
+        assert page.evaluate("document.body.dataset.wasInterrupted") is None
+
+
+def test_the_age_stands_at_one_place_in_all_sections_and_a_merge_is_not_started_twice(
+    tmp_path: Path, opened: Browser
+) -> None:
+    lab = Lab.make(tmp_path / "lab", author=AUTHOR, judge=JUDGE, extra="hitl_review: every\n")
+    (lab.root / "offline").touch()
+    for title in ("First", "Second", "Third", "Fourth"):
+        lab.add(title)
+    lab.burnish("run", "3", code=None)
+    lab.burnish("run", "4", code=None)
+    lab.burnish("decide", "3", "approve")
+    lab.burnish("run", "2", code=None)
+    with serving(lab) as served, logged_in(opened, served, height=720) as page:
+        page.goto(f"{served.url}/inbox")
+        page.wait_for_selector('.connection[data-state="live"]')
+        left = "(one) => one.getBoundingClientRect().left"
+        places = page.evaluate(f"[...document.querySelectorAll('.about')].map({left})")
+        assert len(places) == 3 and len(set(places)) == 1
+        requests: list[Route] = []
+        page.route("**/merge-verified", lambda route: requests.append(route))
+        page.keyboard.press("M")
+        page.wait_for_selector("dialog[open]:has-text('wait for you if you decide after each review')")
+        page.keyboard.press("Enter")
+        until(page, "document.getElementById('merge-all').disabled")
+        wait_for_request(page, requests)
+        page.keyboard.press("M")
+        page.wait_for_selector(".toast:has-text('Its result is shown here.')")
+        assert page.locator("dialog[open]").count() == 0
+        requests[0].continue_()
+        page.wait_for_selector(".toast:has-text('Merged: T3 into main')", timeout=60_000)
+        assert len(requests) == 1
+
+
+def test_a_decision_after_resolved_conflicts_names_them(tmp_path: Path, opened: Browser) -> None:
+    author = """
+greeting = pathlib.Path("greeting.txt")
+is_conflict = "<<<<<<<" in greeting.read_text()
+greeting.write_text("Good morning, and welcome\\n" if is_conflict else "Good morning\\n")
+"""
+    lab = Lab.make(tmp_path / "lab", author=author, judge=JUDGE, extra="hitl_review: every\n")
+    lab.repo.commit({"greeting.txt": "Hello\n"})
+    lab.add("Change the greeting")
+    lab.burnish("run", "1", code=None)
+    lab.burnish("decide", "1", "fix", code=None)
+    lab.burnish("run", "1", code=None)
+    lab.burnish("decide", "1", "approve")
+    lab.repo.commit({"greeting.txt": "Welcome\n"})
+    lab.burnish("rebase", "1", code=None)
+    lab.burnish("run", "1", code=None)
+    with serving(lab) as served, logged_in(opened, served, height=720) as page:
+        open_task(page, served, 1)
+        words = "main was merged, and the agent resolved conflicts in greeting.txt."
+        page.wait_for_selector(f"#gate .one-line:has-text('{words}')")

@@ -143,3 +143,20 @@ def test_what_belongs_to_no_cycle_is_told_all_the_same(told: Teller) -> None:
     whole = story(told.store, told.key, 1, running=False)
     assert [moment.title for moment in whole.before] == ["Added", "Edited"]
     assert whole.runs[0].cycles == ()
+
+
+def test_a_phase_that_failed_has_no_commit_of_its_own(told: Teller) -> None:
+    told.phase("implement", ends="failed", error="TIMEOUT", what="It took too long.", commit="b" * 40)
+    (moment,) = told.cycle().moments
+    assert moment.commit == ""
+
+
+def test_a_gate_comes_after_the_proposal_that_is_recorded_with_it(told: Teller) -> None:
+    told.phase("implement", commit="c" * 40)
+    events = [
+        Event("phase.started", {"phase": "gate", "attempt": 1, "runner": "r"}, run=1, cycle=1),
+        Event("decision.made", {"action": "accept", "by": "burnish"}, run=1, cycle=1),
+        Event("gate.opened", {"why": ""}, run=1, cycle=1),
+    ]
+    told.store.record(told.key, 1, events)
+    assert [moment.title for moment in told.cycle().moments][1:] == ["Proposed for approval", "Gate"]

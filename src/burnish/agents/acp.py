@@ -152,7 +152,7 @@ def _reply(text: str, results: list[Json], call: FinishedCall) -> AgentReply:
     if len(results) > 1 and own is not None and by_list is not None and by_list > own:
         # an amount in another line must not replace the higher price of the tokens
         own = None
-    return billed(reply, own, by_list, partial=partial)
+    return billed(reply, own, by_list, has_all_tokens=complete and not runs_commands, partial=partial)
 
 
 def _counts(result: Json) -> dict[str, TokenCount]:

@@ -152,4 +152,4 @@ def _reply(text: str, stream: EventStream, result: dict[str, Any]) -> AgentReply
     session = next((id for id in map(text_or_empty, ids) if id), None) or text_or_empty(result.get("conversation_id"))
     count = _tokens(result)
     reply = AgentReply(text, model, "agy", tokens=count.total, session=session or None)
-    return billed(reply, None, count.price(model))
+    return billed(reply, None, count.price(model), has_all_tokens=count.complete)

@@ -198,7 +198,8 @@ def _reply(text: str, sums: list[re.Match[str]], model: re.Match[str] | None, ca
     reply = AgentReply(text, name, tokens=new + out)
     # it rounds its counts, and knows no price of a new model
     partial = not complete or 0 < len(costs) < len(sums)
-    return billed(reply, sum(costs) if costs else None, TokenCount(new, 0, out, complete).price(name), partial=partial)
+    own, by_list = sum(costs) if costs else None, TokenCount(new, 0, out, complete).price(name)
+    return billed(reply, own, by_list, has_all_tokens=complete, partial=partial)
 
 
 def _amount(word: str) -> float | None:

@@ -219,8 +219,9 @@ def _reply(text: str, results: list[Json], call: FinishedCall) -> AgentReply:
     )
     costs = [usd for event in results if (usd := dollars(event.get("total_cost_usd"))) is not None]
     models = [call.model, *(_model(event) for event in results)]
-    partial = not any(costs) and not all(count.complete for count in counts)
-    return billed(reply, max(costs, default=None), total.highest_price(models), partial=partial)
+    complete = all(count.complete for count in counts)
+    own, by_list = max(costs, default=None), total.highest_price(models)
+    return billed(reply, own, by_list, has_all_tokens=complete, partial=not any(costs) and not complete)
 
 
 def _is_free(result: Json) -> bool:

@@ -258,7 +258,7 @@ def _reply(text: str, result: Json) -> AgentReply:
     usage = result.get("aggregateUsage") or result.get("usage")
     count, model = _tokens(usage), text_or_empty(dig(result, "model", "id")) or None
     reply = AgentReply(text, model, text_or_empty(dig(result, "model", "provider")), tokens=count.total)
-    return billed(reply, dollars(dig(usage, "totalCost")), count.price(model))
+    return billed(reply, dollars(dig(usage, "totalCost")), count.price(model), has_all_tokens=count.complete)
 
 
 def _highest(text: str, results: Mapping[int, Json]) -> AgentReply:

@@ -270,7 +270,8 @@ def _reply(text: str, session: str | None, counts: list[TokenCount], call: Finis
     reply = AgentReply(
         text=text, provider="openai", tokens=own_count.total, session=session, session_usage=total.as_json()
     )
-    return billed(reply, None, own_count.price(call.model), partial=not all(count.complete for count in counts))
+    complete = all(count.complete for count in counts)
+    return billed(reply, None, own_count.price(call.model), has_all_tokens=complete, partial=not complete)
 
 
 # -- codex model ----------------------------------------------------------------------------------

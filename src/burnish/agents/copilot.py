@@ -235,8 +235,10 @@ def _reply(text: str, session: str | None, usage: Any, call: FinishedCall) -> Ag
     tokens = sum(count.total for count in counts.values())
     reply = AgentReply(text, model, "github", tokens=tokens, session=session, session_usage=whole.as_json())
     # a command that it runs can rewrite the file
-    partial = call.role not in ("review", "parse") or len(amounts) < len(prices)
-    return billed(reply, None, sum(amounts) if amounts else None, partial=partial)
+    may_be_changed = call.role not in ("review", "parse")
+    has_all_tokens = not may_be_changed and all(count.complete for count in counts.values())
+    by_list, partial = sum(amounts) if amounts else None, may_be_changed or len(amounts) < len(prices)
+    return billed(reply, None, by_list, has_all_tokens=has_all_tokens, partial=partial)
 
 
 def _tokens(metric: Any) -> TokenCount:

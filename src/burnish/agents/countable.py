@@ -49,9 +49,11 @@ def _omits_over_acp(entry: AgentSettings, agents: Mapping[str, Agent]) -> str:
     return next(filter(None, reasons), "")
 
 
-def uncounted_tokens(entry: AgentSettings, agents: Mapping[str, Agent] = AGENTS) -> str:
+def uncounted_tokens(entry: AgentSettings, agents: Mapping[str, Agent] = AGENTS, *, is_author: bool = False) -> str:
     agent = agents.get(entry.kind)
-    return f"{entry.kind} agents report no tokens" if agent and not agent.usage.has_tokens else ""
+    if agent and not agent.usage.has_tokens:
+        return f"{entry.kind} agents report no tokens"
+    return agent.usage.omits_as_author if agent and is_author else ""
 
 
 def uncounted_windows(entry: AgentSettings, agents: Mapping[str, Agent] = AGENTS) -> str:

@@ -231,9 +231,9 @@ def _reply(text: str, session: str | None, results: list[Json]) -> AgentReply:
     amounts = [price for price in prices if price is not None]
     model = max(counts, key=lambda name: counts[name].total, default=None)
     reply = AgentReply(text, model, "google", tokens=sum(c.total for c in counts.values()), session=session)
-    return billed(
-        reply, None, sum(amounts) if amounts else None, partial=len(amounts) < len(prices) or not _complete(reports)
-    )
+    complete = _complete(reports)
+    by_list, partial = sum(amounts) if amounts else None, len(amounts) < len(prices) or not complete
+    return billed(reply, None, by_list, has_all_tokens=complete, partial=partial)
 
 
 def _counts(result: Json) -> dict[str, TokenCount]:

@@ -150,6 +150,7 @@ def _reply(text: str, results: list[Json]) -> AgentReply:
     costs = [usd for result in results if (usd := dollars(result.get("cost"))) is not None]
     by_list = used.highest_price(models)
     reply = AgentReply(text, models[-1] or None, text_or_empty(results[-1].get("provider")), tokens=used.total)
-    partial = not all(count.complete for count in counts)
+    complete = all(count.complete for count in counts)
     # pydantic-ai's figure is a list price too
-    return billed(reply, None, max(costs, default=None) if by_list is None else by_list, partial=partial)
+    by_list = max(costs, default=None) if by_list is None else by_list
+    return billed(reply, None, by_list, has_all_tokens=complete, partial=not complete)

@@ -26,7 +26,7 @@ from burnish.agents.base import (
 from burnish.agents.failure import failure, missing_answer, no_answer, unreadable
 from burnish.agents.jsonlines import Json, commented_json, dig, json_lines, number, read_events, text_or_empty
 from burnish.agents.steps import Problem, Said, Step, ToolEnded, ToolStarted, as_values, joined_text
-from burnish.agents.usage import billed, dollars, token_count
+from burnish.agents.usage import are_token_counts, billed, dollars, token_count
 from burnish.core.agent import AgentReply, AgentRequest, Use
 from burnish.regular_files import read_regular
 
@@ -284,9 +284,18 @@ def _milliseconds(time: str) -> float:
         return 0.0
 
 
+def _token_counts(step: Any) -> list[Any]:
+    counts = [dig(step, "tokens", name) for name in ("input", "output", "reasoning")]
+    return [*counts, *(dig(step, "tokens", "cache", name) for name in ("read", "write"))]
+
+
 def _step_tokens(step: Any) -> int:
-    tokens = sum(token_count(dig(step, "tokens", name)) for name in ("input", "output", "reasoning"))
-    return tokens + sum(token_count(dig(step, "tokens", "cache", name)) for name in ("read", "write"))
+    return sum(map(token_count, _token_counts(step)))
+
+
+def _has_all_tokens(step: Any) -> bool:
+    given, out, *others = _token_counts(step)
+    return are_token_counts((given, out), others)
 
 
 def _reply(text: str, session: str | None, steps: list[Any]) -> AgentReply:
@@ -294,7 +303,7 @@ def _reply(text: str, session: str | None, steps: list[Any]) -> AgentReply:
     amounts = [usd for step in steps if (usd := dollars(step.get("cost"))) is not None]
     reply = AgentReply(text, provider="opencode", tokens=tokens, session=session)
     # A model whose price it does not know costs 0 there. It does not report the call that finds a title.
-    return billed(reply, sum(amounts) or None, None, partial=True)
+    return billed(reply, sum(amounts) or None, None, has_all_tokens=all(map(_has_all_tokens, steps)), partial=True)
 
 
 def configured_servers(env: Mapping[str, str]) -> list[str]:

@@ -19,7 +19,7 @@ from burnish.agents.base import (
     UsageReport,
 )
 from burnish.agents.failure import contradictory, failure, missing_answer, no_answer, unreadable
-from burnish.agents.jsonlines import Json, dig, json_lines, number, read_events, text_or_empty
+from burnish.agents.jsonlines import Json, dig, json_lines, read_events, text_or_empty
 from burnish.agents.steps import Problem, Said, Step, ToolEnded, ToolStarted, as_values, joined_text
 from burnish.agents.usage import TokenCount, billed, dollars
 from burnish.core.agent import AgentReply, AgentRequest, Use
@@ -182,9 +182,8 @@ def _said(message: Json) -> Iterator[Step]:
 
 def _tokens(message: Json) -> TokenCount:
     usage = message.get("usage")
-    new, cache_writes = dig(usage, "input"), dig(usage, "cacheWrite")
-    count = TokenCount.apart(new, dig(usage, "cacheRead"), dig(usage, "output"))
-    return count.plus(TokenCount(new=number(cache_writes)))
+    count = TokenCount.apart(dig(usage, "input"), dig(usage, "cacheRead"), dig(usage, "output"))
+    return count.plus(TokenCount.apart(dig(usage, "cacheWrite") or 0, 0, 0))
 
 
 def _reply(text: str, session: str | None, messages: list[dict[str, Any]]) -> AgentReply:
@@ -198,4 +197,5 @@ def _reply(text: str, session: str | None, messages: list[dict[str, Any]]) -> Ag
     models = [text_or_empty(message.get("model")) for message in messages]
     # a message without a price beside others that have one: the sum is too low
     partial = 0 < len(amounts) < sum(_tokens(message).total > 0 for message in messages)
-    return billed(reply, sum(amounts) or None, count.highest_price(models), partial=partial)
+    by_list = count.highest_price(models)
+    return billed(reply, sum(amounts) or None, by_list, has_all_tokens=count.complete, partial=partial)

@@ -200,8 +200,10 @@ def _reply(text: str, models: list[str], results: list[Json], call: FinishedCall
         session=session,
         session_usage=total.as_json(),
     )
-    partial = not all(count.complete for count in counts) or any(cost(name, new=1) is None for name in models)
-    return billed(reply, None, own_count.highest_price([call.model, *models]), partial=partial)
+    complete = all(count.complete for count in counts)
+    partial = not complete or any(cost(name, new=1) is None for name in models)
+    by_list = own_count.highest_price([call.model, *models])
+    return billed(reply, None, by_list, has_all_tokens=complete, partial=partial)
 
 
 def _tokens(result: Json) -> TokenCount:

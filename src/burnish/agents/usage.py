@@ -102,11 +102,14 @@ def highest(counts: Iterable[TokenCount]) -> TokenCount:
     return TokenCount(new, cached, out, any(count.complete for count in every))
 
 
-def billed(reply: AgentReply, own: float | None, by_list: float | None, *, partial: bool = False) -> AgentReply:
+def billed(
+    reply: AgentReply, own: float | None, by_list: float | None, *, has_all_tokens: bool = True, partial: bool = False
+) -> AgentReply:
     """With the program's own figure, or the list price where it gives none that can be believed.
 
     No answer is free of charge: neither an own figure of 0 nor a count of no tokens at all is believed.
     """
+    reply = replace(reply, has_all_tokens=has_all_tokens and reply.tokens > 0)
     own = own or None
     by_list = by_list if reply.tokens else None
     source = CostSource.LIST if own is None else CostSource.PROGRAM
@@ -154,7 +157,7 @@ def at_least(reply: AgentReply, live_use: Use, *, cut: bool = False) -> AgentRep
         reply = replace(reply, cost_usd=live_use.usd, cost_source=source)
     if cut and reply.cost_usd is not None:
         reply = replace(reply, cost_source=CostSource.PARTIAL)
-    return replace(reply, tokens=tokens)
+    return replace(reply, tokens=tokens, has_all_tokens=reply.has_all_tokens and not cut)
 
 
 # -- windows of a plan ----------------------------------------------------------------------------

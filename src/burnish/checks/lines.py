@@ -210,6 +210,15 @@ _NO_FAILURE = re.compile(
     r"|\b(?:ok|pass(?:ed)?)\b\W*$",
     re.I,
 )
+# `add(1, 2): expected 3, got -1`
+_EXPECTED = re.compile(r"\b(?:expected|want(?:ed)?)\b", re.I)
+_ACTUAL = re.compile(r"\b(?:got|received|actual)\b", re.I)
+# `2 of 3 ok`, `Passed: 2/3`
+_SHARE = re.compile(
+    r"\b(\d{1,8}) ?(?:/|of|out of) ?(\d{1,8})\b(?: \w+){0,2}? (?:ok|pass(?:ed|es|ing)?|succeeded|successful)\b"
+    r"|\b(?:ok|pass(?:ed)?|succeeded)\b ?[:=]? *(\d{1,8}) ?(?:/|of|out of) ?(\d{1,8})\b",
+    re.I,
+)
 _MOST_LINES = 50
 
 
@@ -217,8 +226,10 @@ def failure_lines(text: str, *, with_words: bool) -> tuple[str, ...]:
     """Lines that look like failures. `with_words`: also those that only have a word such as FAILED."""
     found: list[str] = []
     in_traceback = False
-    for whole_line in text.splitlines():
-        line = whole_line[:1000]
+    lines = [line[:1000] for line in text.splitlines()]
+    # `1/2 ok` and `2/2 ok` are progress
+    complete = {total for passes, total in map(_share, lines) if with_words and passes == total}
+    for line in lines:
         if line.startswith("Traceback ("):
             in_traceback = True
         elif in_traceback and not line[:1].isspace():
@@ -227,10 +238,12 @@ def failure_lines(text: str, *, with_words: bool) -> tuple[str, ...]:
             found.append(line.strip()[:300] or "an exception")
         elif with_words and (count := FAILURE_COUNT.search(line)):
             found.append(count[0])
+        elif with_words and (share := _share(line))[0] < share[1] and share[1] not in complete:
+            found.append(f"{share[1] - share[0]} failed")
         elif (
             _BREAKDOWN.search(line)
             or _DIFFERENCE.search(line)
-            or (with_words and _FAILURE_WORD.search(line) and not _NO_FAILURE.search(line))
+            or (with_words and _has_failure_word(line) and not _NO_FAILURE.search(line))
         ):
             found.append(line.strip()[:300])
         if len(found) == _MOST_LINES:
@@ -238,6 +251,17 @@ def failure_lines(text: str, *, with_words: bool) -> tuple[str, ...]:
     else:
         found += ["an exception"] if in_traceback else []
     return tuple(found)
+
+
+def _has_failure_word(line: str) -> bool:
+    return bool(_FAILURE_WORD.search(line) or (_EXPECTED.search(line) and _ACTUAL.search(line)))
+
+
+def _share(line: str) -> tuple[int, int]:
+    """How many of how many tests passed, by a line such as `2 of 3 ok`; zeros for other lines."""
+    share = _SHARE.search(line)
+    passes, total = (int(number) for number in share.groups() if number) if share else (0, 0)
+    return passes, total
 
 
 # Tests that passed when the project's own retries ran them again: pytest-rerunfailures, flaky, nextest, vitest,

@@ -163,8 +163,18 @@ SUMMARIES = {
 }
 
 
+def _offer_topics(incomplete: str) -> list[tuple[str, str]]:
+    from burnish.cli.main import VERBS
+
+    offers = {**dict.fromkeys(sorted(VERBS), ""), **SUMMARIES}
+    return [offer for offer in offers.items() if offer[0].startswith(incomplete)]
+
+
 def help_about(
-    topic: Annotated[str | None, Argument(metavar="[COMMAND|TOPIC]", help="The command or topic.")] = None,
+    topic: Annotated[
+        str | None,
+        Argument(metavar="[COMMAND|TOPIC]", help="The command or topic.", autocompletion=_offer_topics),
+    ] = None,
 ) -> int:
     """Explain a command or a topic.
 

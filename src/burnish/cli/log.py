@@ -252,14 +252,14 @@ def events(
 
     -f with --json prints one JSON object per line. Use `burnish log` for the output of agents and checks.
     """
-    from burnish.views.task import event_json
+    from burnish.views.task import event_json, recorded_events
 
     number = task_id(task) if task else None
     reader = open_reader()
-    if reader.project is None:
+    if reader.project is None and number is None:
         say_json({"events": []}) if as_json else tell("No events yet.")
         return
-    found = reader.store.events(reader.key, task=number, since=after)
+    found = recorded_events(reader.store, reader.key, number, since=after)
     if as_json and not follow:
         say_json({"events": [event_json(event) for event in found]})
         return

@@ -119,10 +119,10 @@ def say_pull(pull: SyncedPull, *, only_news: bool = False, say: Callable[[str], 
     parts = [f"{', '.join(pull.opened_ids)} opened"] if pull.opened_ids else []
     parts += [f"{', '.join(pull.replied_ids)} replied to"] if pull.replied_ids else []
     parts += [f"{', '.join(pull.resolved_ids)} resolved"] if pull.resolved_ids else []
+    if pull.newly_left_out:
+        parts.append(f"{count(pull.newly_left_out, 'comment')} of people without write access left out")
     if only_news and not parts and not pull.notes:
         return
-    if pull.not_taken and not only_news:
-        parts.append(f"{count(pull.not_taken, 'comment')} of people without write access left out")
     state = f"pull request {pull.number} ({pull.state.lower()})"
     say(f"Task {pull.task.id}, {state}: {'; '.join(parts) or 'nothing new'}. It is {pull.task.status}.")
     for note in pull.notes:

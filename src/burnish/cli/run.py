@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
@@ -26,7 +26,7 @@ from burnish.cli.output import (
     use_log_format,
 )
 from burnish.cli.parameters import Argument, Option
-from burnish.cli.session import SESSION, AsJson, LogFormat, TaskId, offer_tasks, open_app
+from burnish.cli.session import SESSION, AsJson, LogFormat, TaskId, offer_tasks, open_app, start_dir
 from burnish.core.cost import MAX_BUDGET, UNKNOWN_COST, CostSource, dollars
 from burnish.core.status import Status
 from burnish.core.task import Task, task_id
@@ -116,11 +116,11 @@ def run(
         hitl="every" if hitl else None,
         dry_run=dry_run,
     )
+    if tui:
+        return _show_run(request, until, exit_zero=exit_zero)
     app = open_app()
     if detach:
         return _detach(app, request, until)
-    if tui:
-        return _show_run(app, request, until, exit_zero=exit_zero)
     return _carry_out(app, request, exit_zero=exit_zero, as_json=as_json)
 
 
@@ -135,24 +135,42 @@ def _detach(app: App, request: RunRequest, until: str | None) -> int:
     return 0
 
 
-def _show_run(app: App, request: RunRequest, until: str | None, *, exit_zero: bool) -> int:
-    """The run in a process of its own, and a screen that shows it; then its results as `run` prints them."""
+def _show_run(request: RunRequest, until: str | None, *, exit_zero: bool) -> int:
+    """A screen, and the run that it shows in a process of its own; then its results as `run` prints them."""
     from burnish.cli.tui import show_screen
-    from burnish.features.run.detach import read_report, start_run
+    from burnish.features.run.detach import RunProcess, ScreenRun, read_report, start_run
+    from burnish.runtime import open_app, open_reader
 
-    _refuse_early(app, request)
-    process = start_run(app, _argv(request, until))
+    def check() -> Callable[[], RunProcess]:
+        # in a thread of the screen: nothing is printed
+        app = open_app(start_dir())
+        try:
+            _refuse_early(app, request)
+        finally:
+            app.store.close()
+        screen_run.asks = bool(request.hitl or app.config.hitl_review)
+        return lambda: start_run(app, _argv(request, until))
+
+    screen_run = ScreenRun(check)
     try:
-        answer = show_screen(process, asks=bool(request.hitl or app.config.hitl_review))
+        answer = show_screen(screen_run)
     except KeyboardInterrupt:
-        tell(process.interrupt())
+        words = screen_run.interrupt()
+        if screen_run.process is None:
+            raise
+        tell(words)
         answer = ""
+    if screen_run.refusal:
+        raise screen_run.refusal
+    process = screen_run.process
+    if process is None:
+        return 3 if answer == "failed" else 130
     if answer:
         say(f"The run goes on in the background (pid {process.process.pid}). Output: {clean(str(process.log))}")
         tell("`burnish tui` shows it again, `burnish stop` ends it.")
         return 3 if answer == "failed" else 0
     code = process.process.wait()
-    report = read_report(app, process)
+    report = read_report(open_reader(start_dir()), process)
     if report is None:
         tell(clean(process.log.read_text(errors="replace")).rstrip())
         return code

@@ -13,7 +13,7 @@ from burnish.cli.session import open_reader, start_dir
 from burnish.errors import BadInput
 
 if TYPE_CHECKING:
-    from burnish.features.run.detach import RunProcess
+    from burnish.features.run.detach import ScreenRun
 
 MIN_COLUMNS, MIN_LINES = 60, 16
 
@@ -50,11 +50,8 @@ def require_terminal(hint: str) -> None:
         raise BadInput(what, hint=hint)
 
 
-def show_screen(run: RunProcess | None = None, *, asks: bool = False) -> str:
-    """Show the screen until it is closed; returns `go-on` if its run goes on, `failed` if the screen did.
-
-    `asks`: the run leaves its decisions to the person.
-    """
+def show_screen(run: ScreenRun | None = None) -> str:
+    """Show the screen until it is closed; returns `go-on` if its run goes on, `failed` if the screen did."""
     # an eighth of the time until the first screen; it is switched on again when that is drawn
     gc.disable()
     from burnish.tui.project import ProjectData
@@ -65,8 +62,6 @@ def show_screen(run: RunProcess | None = None, *, asks: bool = False) -> str:
     from burnish.tui.app import BurnishTui
 
     app = BurnishTui(data, state, run)
-    if asks:
-        app.opening = "Tasks wait for your decision after each review: a, r, f."
     answer = app.run() or ""
     # the loop of the screen had handlers of its own
     install_handlers()

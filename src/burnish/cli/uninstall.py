@@ -38,6 +38,8 @@ def uninstall(
         say_json(report.as_json())
         return
     _say(report)
+    if report.is_empty:
+        return
     if not yes:
         tell("Nothing was removed. To remove all of it: burnish uninstall --yes")
     else:
@@ -45,11 +47,14 @@ def uninstall(
 
 
 def _say(report: Stored) -> None:
-    word = "Removed" if report.removed else "Stored"
-    say(f"{word}:")
-    if not report.shared_home:
+    if report.is_empty:
+        say("burnish has stored nothing on this machine.")
+    else:
+        say("Removed:" if report.removed else "Stored:")
+    if report.has_home and not report.shared_home:
         say(f"  {clean(str(report.home))}  ({size(report.home_bytes)})")
-    say(f"  {clean(str(report.config))}")
+    if report.has_config:
+        say(f"  {clean(str(report.config))}")
     for path in (*report.hooks, *report.services, *report.completion):
         say(f"  {clean(path)}")
     for root, number in report.refs.items():

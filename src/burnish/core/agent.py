@@ -181,6 +181,8 @@ class AgentReply:
     provider: str = ""
     cost_usd: float | None = None
     tokens: int = 0
+    # False: a count is missing or was refused, and `tokens` is too low
+    has_all_tokens: bool = True
     seconds: float = 0.0
     session: str | None = None
     # where `cost_usd` comes from

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,19 @@ class ChangedFile:
     def becomes_executable(self) -> bool:
         """Whether an existing file becomes executable: then all of its content matters, not only changed lines."""
         return self.is_executable and self.old_mode not in ("000000", "100755", "120000", "160000")
+
+    @property
+    def gets_other_type(self) -> bool:
+        """Whether its new name makes other use of the same content: `notes.txt` becomes `conftest.py` or `Makefile`."""
+        if self.status != "R" or self.old_path is None:
+            return False
+        old, new = PurePosixPath(self.old_path), PurePosixPath(self.path)
+        return old.suffix != new.suffix or (not new.suffix and old.name != new.name)
+
+    @property
+    def is_shown_whole(self) -> bool:
+        """Whether lines that did not change matter as well."""
+        return self.becomes_executable or self.gets_other_type
 
     def changed_lines(self) -> set[int]:
         """Numbers, in the new file, of the lines that were added or altered."""

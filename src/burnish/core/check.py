@@ -313,6 +313,12 @@ FAILURE_COUNT = re.compile(
     r"\b[1-9]\d{0,8} (?:\w+ ){0,2}fail(?:ed|ures?|ing)\b|\bfail(?:ed|ures?|ing)?\s?[:=]\s*[1-9]\d{0,8}\b", re.I
 )
 
+_PASS_COUNT = re.compile(
+    r"\b(\d{1,8}) (?:\w+ ){0,2}(?:ok|pass(?:ed|es|ing)?|succeeded|successful)\b"
+    r"|\b(?:ok|pass(?:ed|es|ing)?|succeeded)\s?[:=]\s*(\d{1,8})\b",
+    re.I,
+)
+
 
 def _new_failure_line(base: CheckReport | None, now: CheckReport) -> str:
     """The first printed failure that the base did not print; "" if there is none."""
@@ -341,9 +347,19 @@ def _ended_early(base: CheckReport, now: CheckReport) -> str:
     before, lines = ([_without_numbers(line) for line in output_lines(one.tail)] for one in (base, now))
     if before and not lines:
         return "printed its results before the change and prints nothing now: it may have run no tests"
+    if fewer := _fewer_passes(base.last_line, now.last_line):
+        return fewer
     if not base.last_line or _without_numbers(base.last_line) in lines or Counter(lines) - Counter(before):
         return ""
     return f"prints less than before the change, and not its last line ({base.last_line}): it may have ended early"
+
+
+def _fewer_passes(before: str, now: str) -> str:
+    """That a lower number of passed tests is in the last line; "" if it is not."""
+    counts = [_PASS_COUNT.search(line) for line in (before, now)]
+    old, new = (int(count[1] or count[2]) if count else 0 for count in counts)
+    is_fewer = _without_numbers(before) == _without_numbers(now) and new < old
+    return f"reports {new} passed tests instead of {old}" if is_fewer else ""
 
 
 def output_lines(text: str) -> list[str]:

@@ -71,10 +71,11 @@ class Secrets:
         """The text with each secret replaced by a marker. Idempotent."""
         if self._values:
             text = self._values.sub(lambda hit: mark(self.kinds[hit[0]]), text)
+        # first: of a secret without a fixed length, the part before a colour code may look like a whole one
+        text = self._redact_split(text)
         for shape in possible_shapes(text):
             text = shape.sub(text, lambda hit, kind=shape.kind: _without(hit, kind))  # type: ignore[misc]
-        text = _replace(text, ((start, end, mark(ASSIGNED)) for start, end in assignments(text)))
-        return self._redact_split(text)
+        return _replace(text, ((start, end, mark(ASSIGNED)) for start, end in assignments(text)))
 
     def _redact_split(self, text: str) -> str:
         """Secrets that colour codes cut into pieces, as `grep --color` does. The codes stay, for what follows."""

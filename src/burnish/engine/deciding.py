@@ -20,6 +20,7 @@ from burnish.core.flow import (
     is_step_by_step,
     judged,
     reviews,
+    target_to_merge,
 )
 from burnish.core.gate import approved_result
 from burnish.core.history import History, JudgedPhase, PhaseRecord, fixed_by_reviewer
@@ -278,7 +279,7 @@ def needs_person(history: History, cycle: int, policy: Policy) -> str:
     if policy.hitl != "off":
         work = history.work(cycle)
         # an approval that the person gave before is void then, and the person is to know why the task is back
-        cause = work.result.why if work and work.result.by_hand else ""
+        cause = work.result.why if work and work.result.by_hand else _resolved_conflicts(history, cycle)
         return approved_result(cause) if cause else "the review approved it; a person decides next"
     if task.spec.skip_tests:
         # `policy.approval` is `required` because of it
@@ -291,6 +292,17 @@ def needs_person(history: History, cycle: int, policy: Policy) -> str:
         more = f" and {len(files) - 1} more" if files[1:] else ""
         return f"no test of {files[0]}{more} was run, so a person is to approve it (checks.uncountable)"
     return ""
+
+
+def _resolved_conflicts(history: History, cycle: int) -> str:
+    """That the author of this cycle merged the target and resolved its conflicts; "": it did something else."""
+    merge = target_to_merge(history, cycle)
+    if merge is None or not merge.data.conflicts:
+        return ""
+    paths = merge.data.conflicts
+    more = f" and {len(paths) - 3} more" if paths[3:] else ""
+    names = f"{', '.join(paths[:3])}{more}"
+    return f"{history.task.target or 'the target'} was merged, and the agent resolved conflicts in {names}"
 
 
 def _at(task: Task, status: Status) -> Task:

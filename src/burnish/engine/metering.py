@@ -56,14 +56,15 @@ def metered_call(deps: Deps, policy: Policy, task: Task) -> Ask:
             _check_failure(deps, policy, task, request, failure)
             raise
         use = Use(reply.cost_usd, reply.tokens, reply.cost_source)
-        _check_counted(deps, policy, task, request, reply.agent or request.agent, use)
+        agent = reply.agent or request.agent
+        _check_counted(deps, policy, task, request, agent, use, has_all_tokens=reply.has_all_tokens)
         return reply
 
     return ask
 
 
 def uncountable(limits: Iterable[Limit], agent: str, use: Use) -> str | None:
-    """Why USD budgets cannot be counted after a call with this cost. Token budgets go on counting."""
+    """Why USD budgets cannot be counted after a call with this cost."""
     names = ", ".join(limit.name for limit in limits if not limit.tokens)
     if not names or use.source not in (CostSource.UNKNOWN, CostSource.PARTIAL):
         return None
@@ -78,7 +79,9 @@ def _check_failure(deps: Deps, policy: Policy, task: Task, request: AgentRequest
         return
     use = Use(failure.cost_usd, failure.tokens, CostSource(failure.cost_source))
     try:
-        _check_counted(deps, policy, task, request, failure.agent or request.agent, use)
+        agent = failure.agent or request.agent
+        # What a failed call used is a lower bound: only a cost that is unknown is announced.
+        _check_counted(deps, policy, task, request, agent, use, has_all_tokens=True)
     except OverBudget as refused:
         refused.what = f"{refused.what}. Its call failed: {failure.what}"
         refused.agent, refused.cost_usd = failure.agent, failure.cost_usd
@@ -86,20 +89,39 @@ def _check_failure(deps: Deps, policy: Policy, task: Task, request: AgentRequest
         raise refused from failure
 
 
-def _check_counted(deps: Deps, policy: Policy, task: Task, request: AgentRequest, agent: str, use: Use) -> None:
-    """A USD budget that an unknown or partial cost has made uncountable: announced once, or the end of the task."""
+def uncountable_tokens(limits: Iterable[Limit], agent: str, *, has_all_tokens: bool) -> str | None:
+    """Why token budgets cannot be counted after a call."""
+    names = ", ".join(limit.name for limit in limits if limit.tokens)
+    if not names or has_all_tokens:
+        return None
+    return f"{names} cannot be counted: {agent} reported no token counts, or some that are not whole numbers"
+
+
+def _check_counted(
+    deps: Deps, policy: Policy, task: Task, request: AgentRequest, agent: str, use: Use, *, has_all_tokens: bool
+) -> None:
+    """A budget that a call has made uncountable: announced once, or the end of the task."""
     limits = (*task_limits(deps.event_log.task(task.id), policy), *deps.budget_tracker.limits([agent]))
-    why = uncountable(limits, agent, use)
-    if not why:
-        return
+    for why, limit in (
+        (uncountable(limits, agent, use), next((one for one in limits if not one.tokens), None)),
+        (
+            uncountable_tokens(limits, agent, has_all_tokens=has_all_tokens),
+            next((one for one in limits if one.tokens), None),
+        ),
+    ):
+        if why and limit:
+            _announce_uncounted(deps, policy, task, request, limit, why)
+
+
+def _announce_uncounted(deps: Deps, policy: Policy, task: Task, request: AgentRequest, limit: Limit, why: str) -> None:
     if policy.uncounted == "refuse":
-        raise OverBudget(why, hint="Set a model with a known price, or `budget: {uncounted: warn}`.")
+        unit = "Choose a program that reports its tokens" if limit.tokens else "Set a model with a known price"
+        raise OverBudget(why, hint=f"{unit}, or `budget: {{uncounted: warn}}`.")
     events = [event for event in deps.event_log.events(task.id) if event.type == "budget.warned"]
     notices = [read(BudgetNotice, event.data) for event in events]
-    name = next(limit.name for limit in limits if not limit.tokens)
-    # once for a budget, also if a second agent reports no cost
-    if not any(notice.uncounted and notice.budget == name for notice in notices):
-        notice = BudgetNotice(why, name, uncounted=True)
+    # once for a budget, also if a second agent cannot be counted
+    if not any(notice.uncounted and notice.budget == limit.name for notice in notices):
+        notice = BudgetNotice(why, limit.name, uncounted=True)
         deps.record(task, new_event("budget.warned", notice, run=task.run, cycle=request.cycle))
 
 

@@ -16,6 +16,8 @@ ARGS = (
     "--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/", "--submodule=short",
     "--ignore-submodules=none", "--unified=3", "--inter-hunk-context=0", "--diff-algorithm=myers",
 )  # fmt: skip
+# without the lines themselves
+SIZE_ARGS = ("diff-tree", "-r", "-z", "--numstat", "-M", "--no-ext-diff", "--no-textconv", "--diff-algorithm=myers")
 # git cuts the heading of a hunk at 80 bytes, including a blank
 _MAX_HEADING_LENGTH = 78
 _HUNK = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
@@ -46,6 +48,23 @@ def parse(output: bytes, old: str, new: str) -> Change:
                 ErrorCode.GIT_ERROR, f"git's diff has no section for {raw.path!r}.", hint="Run `burnish doctor`."
             ) from None
     return Change(old, new, tuple(files))
+
+
+def read_size(output: bytes) -> tuple[int, int, int]:
+    """The files, added lines and removed lines in the output of `SIZE_ARGS`; a binary file has no lines."""
+    files = additions = deletions = 0
+    fields = iter(output.split(b"\0"))
+    for field in fields:
+        if not field:
+            break
+        plus, minus, path = field.split(b"\t", 2)
+        if not path:
+            # a renamed file: both paths follow
+            next(fields), next(fields)
+        files += 1
+        additions += int(plus) if plus != b"-" else 0
+        deletions += int(minus) if minus != b"-" else 0
+    return files, additions, deletions
 
 
 def _raw(output: bytes) -> tuple[list[_Raw], bytes]:

@@ -60,7 +60,7 @@ def complete(project: Project, change: Change) -> Change:
         files[file.path], pair = _resolved(file, sides, sizes)
         if pair is not None:
             texts[file.path] = pair
-    whole = {path for path in texts if files[path].becomes_executable or _is_moved_link(files[path])}
+    whole = {path for path in texts if files[path].is_shown_whole or _is_moved_link(files[path])}
     hunks = _differences(project, {path: pair for path, pair in texts.items() if path not in whole})
     hunks |= _whole_files(project, {path: texts[path] for path in texts if path in whole})
     for path in texts:
@@ -132,7 +132,7 @@ def _is_odd(file: ChangedFile) -> bool:
         return False
     if file.binary or any(_BROKEN.search(hunk.text) for hunk in file.hunks):
         return True
-    return file.becomes_executable or _is_moved_link(file)
+    return file.is_shown_whole or _is_moved_link(file)
 
 
 def _is_moved_link(file: ChangedFile) -> bool:
@@ -252,6 +252,8 @@ def _resolved(file: ChangedFile, sides: Sides, sizes: Mapping[str, int]) -> tupl
     note = _note(reading, before, was_there=file.old_mode != _NO_FILE)
     if file.becomes_executable:
         note = f"It becomes executable: this is all of its content. {note}".rstrip()
+    elif file.gets_other_type:
+        note = f"Its new name has another file type: this is all of its content. {note}".rstrip()
     return replace(file, binary=False, note=note), (before.text if before else "", reading.text)
 
 

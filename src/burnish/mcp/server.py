@@ -19,10 +19,13 @@ from burnish.errors import BurnishError, NotFound
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
+    from pydantic import ValidationError
 
     from burnish.features.server.registry import ProjectRegistry
     from burnish.mcp.reviews import BackgroundReviews
     from burnish.mcp.tools import McpTools
+
+_MAX_VALUE = 50
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -54,6 +57,7 @@ def build_server(tools: McpTools) -> MCPServer[Any]:
     from mcp.server.mcpserver import MCPServer
     from mcp.server.mcpserver.exceptions import ToolError
     from mcp_types import ToolAnnotations
+    from pydantic import ValidationError
 
     from burnish.mcp.tools import CHANGING, INSTRUCTIONS
 
@@ -67,7 +71,12 @@ def build_server(tools: McpTools) -> MCPServer[Any]:
             if unknown is not None:
                 names = ", ".join(parameters[name]) or "none"
                 raise ToolError(f"{name} has no argument {unknown[:50]!r}. Its arguments: {names}.")
-            return await super().call_tool(name, arguments, context)
+            try:
+                return await super().call_tool(name, arguments, context)
+            except ToolError as error:
+                if isinstance(error.__cause__, ValidationError):
+                    raise ToolError(_wrong_arguments(name, error.__cause__)) from None
+                raise
 
     # the SDK configures logging at its import and for each server; only errors belong on stderr
     server = StrictServer(
@@ -79,6 +88,17 @@ def build_server(tools: McpTools) -> MCPServer[Any]:
         hints = ToolAnnotations(read_only_hint=not changes, destructive_hint=False, open_world_hint=False)
         server.add_tool(_with_errors(tool), annotations=hints, structured_output=True)
     return server
+
+
+def _wrong_arguments(tool: str, error: ValidationError) -> str:
+    """What is wrong with the first argument, in one line."""
+    first = error.errors(include_url=False)[0]
+    name = first["loc"][0] if first["loc"] else "an argument"
+    if first["type"] == "missing":
+        return f"{tool} needs the argument {name}."
+    value = secrets_from_environment().redact(repr(first["input"]))
+    given = value if len(value) <= _MAX_VALUE else f"{value[: _MAX_VALUE - 1]}…"
+    return f"{tool}: {name} cannot be {given}. {first['msg'].replace('Input', 'It')}."
 
 
 def _with_errors(tool: Callable[..., Any]) -> Callable[..., Any]:

@@ -21,7 +21,7 @@ from burnish.mcp.access import Access, ReadableProject
 from burnish.mcp.reviews import BackgroundReview, BackgroundReviews
 from burnish.runtime import refuse_inside_phase
 from burnish.views.status import is_running, task_json
-from burnish.views.task import event_json, finding_json, ruled_json, show_json
+from burnish.views.task import event_json, finding_json, recorded_events, ruled_json, show_json
 
 MAX_TEXT = 4_000
 SHORT_TEXT = 300
@@ -111,7 +111,10 @@ class McpTools:
         """Read recorded events, oldest first. Pass the id of the last one as `since` to get those after it."""
         number = task_id(task) if task else None
         with self.access.read() as project:
-            found = project.store.events(project.key, task=number, since=since, limit=limit + 1) if project.key else []
+            if project.key is None and number is not None:
+                raise BadInput(f"There is no task {number}.", hint="Add one: add_task.")
+            key, most = project.key, limit + 1
+            found = recorded_events(project.store, key, number, since=since, limit=most) if key else []
         rows = [event_json(event) for event in found[:limit]]
         return bounded({"events": rows, "more": len(found) > limit})
 

@@ -111,8 +111,10 @@ def run(
 
 
 def _was_not_set_up(ending: ExitRecord) -> bool:
-    """True if bubblewrap failed before it started the program."""
-    if ending.ended != "exit" or ending.exit_code != 1 or ending.stdout_bytes or not ending.stderr_bytes:
+    """True if bubblewrap failed before it started the program, and not if a program writes what it would write."""
+    if ending.was_started or ending.ended != "exit" or ending.exit_code != 1:
+        return False
+    if ending.stdout_bytes or not ending.stderr_bytes:
         return False
     with ending.stderr.open("rb") as file:
         return file.read(64).startswith(b"bwrap: Can't ")

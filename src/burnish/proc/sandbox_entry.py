@@ -27,8 +27,11 @@ ENCLOSURE = ("--dev-bind", "/", "/", "--unshare-pid", "--as-pid-1", "--die-with-
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 
 
-def prepare(argv: list[str], env: dict[str, str], *, outer: str) -> tuple[list[str], dict[str, str]]:
-    """Confine this process, and return what to execute in it. `outer`: the bubblewrap for the enclosure, or ""."""
+def prepare(argv: list[str], env: dict[str, str], *, outer: str, reports: int) -> tuple[list[str], dict[str, str]]:
+    """Confine this process, and return what to execute in it. `outer`: the bubblewrap for the enclosure, or "".
+
+    `reports`: the descriptor for bubblewrap's reports, which it closes before it executes the program.
+    """
     place = bubblewrap_in(argv)
     if place is None:
         # burnish did not find it; a PATH set by the repository must not find it outside of the sandbox.
@@ -37,6 +40,8 @@ def prepare(argv: list[str], env: dict[str, str], *, outer: str) -> tuple[list[s
         protect_devices()
     scope_to_sandbox(argv[place])
     forbid_system_calls(argv[place])
+    os.set_inheritable(reports, True)
+    argv = [*argv[: place + 1], "--json-status-fd", str(reports), *argv[place + 1 :]]
     argv, env = keep_inside(argv, env, place)
     return ([outer, *ENCLOSURE, *argv] if outer else argv), env
 

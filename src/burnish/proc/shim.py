@@ -185,6 +185,8 @@ class Shim:
         # is_cut: a part before the latest output is left out
         self.latest, self.is_cut, self.live_at = b"", False, 0.0
         self.inner: Any = None
+        # where bubblewrap reports the end of a program that it has started, and whether there was one
+        self.reports, self.was_started = -1, not order["wrapped"]
         self.look_at = self.started + (LOOK_EVERY if order["wrapped"] else NEVER)
 
     def start(self) -> None:
@@ -194,6 +196,10 @@ class Shim:
             os.set_blocking(read, False)
             log = Log(os.path.join(self.order["dir"], name), self.order["cap"])
             self.logs[read] = self.names[name] = log
+            ends.append(write)
+        if self.order["wrapped"]:
+            self.reports, write = os.pipe()
+            os.set_blocking(self.reports, False)
             ends.append(write)
         self.main = spawn(self.order, *ends)
         for write in ends:
@@ -256,7 +262,7 @@ class Shim:
             self.inner = beside("inner_program").InnerProgram(self.main, 2 if self.order["outer"] else 1)
         status = self.inner.end_status() if not self.ended else None
         if status is not None:
-            self.status, self.seconds = status, now - self.started
+            self.status, self.seconds, self.was_started = status, now - self.started, True
             self.end("exit", LEFTOVER_GRACE)
 
     def tell_live(self) -> None:
@@ -335,6 +341,9 @@ class Shim:
                 pass
         for log in self.names.values():
             log.close()
+        if self.reports >= 0 and select.select([self.reports], [], [], 0)[0]:
+            # It reports no exit code if it failed before it executed the program.
+            self.was_started |= b'"exit-code"' in os.read(self.reports, CHUNK)
         if self.trouble is not None:
             raise self.trouble
         if self.order["durable"]:
@@ -352,7 +361,7 @@ class Shim:
         return (
             f'{{"exit_code": {code}, "signal": {number}, "seconds": {self.seconds:.3f}, '
             f'"ended": "{self.ended}", "stdout_bytes": {out}, "stderr_bytes": {err}, '
-            f'"oom": {"true" if has_oom else "false"}}}\n'
+            f'"oom": {"true" if has_oom else "false"}, "started": {"true" if self.was_started else "false"}}}\n'
         )
 
 
@@ -364,13 +373,13 @@ def group_lives(group: int) -> bool:
     return True
 
 
-def spawn(order: dict[str, Any], out: int, err: int) -> int:
-    """Fork and exec; errors before exec are raised here."""
+def spawn(order: dict[str, Any], out: int, err: int, reports: int = -1) -> int:
+    """Fork and exec; errors before exec are raised here. `reports`: for the sandbox, not for the program in it."""
     error_pipe, error_end = os.pipe()
     ours, pid = os.getpid(), os.fork()
     if pid == 0:
         try:
-            become(order, out, err, ours)
+            become(order, out, err, reports, ours)
         except OSError as problem:
             os.write(error_end, b"%d" % (problem.errno or 0))
         finally:
@@ -384,7 +393,7 @@ def spawn(order: dict[str, Any], out: int, err: int) -> int:
     return pid
 
 
-def become(order: dict[str, Any], out: int, err: int, shim: int) -> None:
+def become(order: dict[str, Any], out: int, err: int, reports: int, shim: int) -> None:
     """In the child: create a session, reset signals, set three descriptors, then execute the program."""
     os.setsid()
     signal.set_wakeup_fd(-1)
@@ -398,7 +407,7 @@ def become(order: dict[str, Any], out: int, err: int, shim: int) -> None:
     argv, env, source = order["argv"], order["env"], order["stdin"]
     if order["wrapped"]:
         entry = beside("sandbox_entry")
-        argv, env = entry.prepare(argv, env, outer=order["outer"])
+        argv, env = entry.prepare(argv, env, outer=order["outer"], reports=reports)
     # Opened last: `prepare` makes /dev/null read-only.
     stdin = entry.private_copy(source) if order["wrapped"] and source else os.open(source or os.devnull, os.O_RDONLY)
     for number, fd in enumerate((stdin, out, err)):

@@ -30,6 +30,8 @@ class ExitRecord:
     stderr_bytes: int
     # the kernel killed a process of it for want of memory, below a cap (`Command.memory_bytes`)
     has_oom: bool = False
+    # False: the sandbox failed before it executed the program
+    was_started: bool = True
 
     @property
     def out_of_memory(self) -> bool:
@@ -76,6 +78,7 @@ def exit_record(call_dir: Path, outcome: Mapping[str, object]) -> ExitRecord:
         stdout_bytes=number("stdout_bytes") or 0,
         stderr_bytes=number("stderr_bytes") or 0,
         has_oom=outcome.get("oom") is True,
+        was_started=outcome.get("started") is not False,
     )
 
 

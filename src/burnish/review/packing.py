@@ -116,7 +116,7 @@ def _is_sent_whole(file: ChangedFile, redacted_prompt: str) -> bool:
     text = _diff(as_shown(file), None)
     redacted_text = NO_SECRETS.redact(text)
     # of a file that becomes executable, unchanged lines matter, too
-    only_new_lines = not file.digest and not file.becomes_executable
+    only_new_lines = not file.digest and not file.is_shown_whole
     return redacted_text in redacted_prompt and (
         redacted_text == text or (only_new_lines and _new_lines(redacted_text) == _new_lines(text))
     )

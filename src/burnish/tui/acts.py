@@ -56,22 +56,24 @@ LABELS = {
     "archive": "Archive",
     "tag": "Tags",
     "merge": "Merge",
+    "merge-all": "Merge all",
     "rebase": "Resolve",
     "waive": "Waive",
 }
 # what each key does: the first of these that is possible
 _KEYS = {
     "a": ("approve", "override"),
+    "m": ("rebase", "merge"),
     "r": ("reject",),
     "f": ("fix", "describe", "improve"),
     "s": ("skip",),
     "g": ("run", "goon", "ask", "raise", "retry"),
-    "m": ("rebase", "merge"),
     "c": ("comment",),
     "w": ("waive",),
     "v": ("review",),
     "p": ("unpause", "pause"),
     "x": ("stop",),
+    "R": ("restart",),
 }
 # an act of these keys asks for a text
 KEYS_WITH_TEXT = "rfcw"
@@ -91,10 +93,12 @@ class Order:
     grounds: OverrideReasons | None = None
     # the text answers a question of the reviewer
     is_answer: bool = False
+    # what the key was called on the screen
+    shown_label: str = ""
 
     @property
     def label(self) -> str:
-        return "Answer" if self.is_answer else LABELS.get(self.act, self.act)
+        return self.shown_label or LABELS.get(self.act, self.act)
 
 
 def acts_of(details: TaskDetails) -> list[tuple[str, str]]:
@@ -160,7 +164,7 @@ def question_of(details: TaskDetails) -> str:
 
 def opposite(order: Order, task: Task) -> Order | None:
     """The legal act that takes this one back; `task` as it was before."""
-    back = replace(order, status=None, commit="", text="")
+    back = replace(order, status=None, commit="", text="", shown_label="")
     match order.act:
         case "archive":
             return replace(back, act="unarchive")
@@ -352,6 +356,24 @@ def _merge(app: App, order: Order) -> str:
     return f"Merged task {order.task} into {merged_task.into} at {merged_task.commit[:12]}."
 
 
+def _merge_all(app: App, order: Order) -> str:
+    """Merge the tasks that the person saw; those that cannot be merged are in the inbox again, with the reason."""
+    from burnish.features.merge.merge import MergeRequest, merge
+    from burnish.runtime.ports import NullProgress
+
+    ids = tuple(int(number) for number in order.text.split())
+    report = merge(app, MergeRequest(ids), NullProgress())
+    merged_ids = [f"T{one.task.id}" for one in report.landed]
+    merged_words = f"Merged {len(report.landed)} of {len(ids)} tasks"
+    merged_words += f": {', '.join(merged_ids)}." if merged_ids else "."
+    if not report.left:
+        return merged_words
+    remaining_ids = [f"T{task.id}" for task, _ in report.left]
+    raise BurnishError(
+        f"{merged_words} Not merged: {', '.join(remaining_ids)}.", hint=f"{remaining_ids[0]}: {report.left[0][1].what}"
+    )
+
+
 def _rebase(app: App, order: Order) -> str:
     from burnish.features.merge.rebase import order_rebase
 
@@ -428,6 +450,7 @@ _ACTS: dict[str, Callable[[App, Order], str]] = {
     "tag": _tag,
     "reopen": _reopen,
     "merge": _merge,
+    "merge-all": _merge_all,
     "rebase": _rebase,
     "waive": _waive,
     "viewed": _mark_viewed,

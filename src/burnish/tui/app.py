@@ -28,7 +28,7 @@ from burnish.tui.acts import (
 from burnish.tui.lines import LineView, PickList
 from burnish.tui.panes import TAB_KEYS, TABS, LivePane
 from burnish.tui.project import START_SECONDS
-from burnish.tui.screen import READING, ProjectScreen, viewed_files
+from burnish.tui.screen import READING, SINCE_REVIEW, ProjectScreen, viewed_files
 
 if TYPE_CHECKING:
     from burnish.tui.project import TaskDetails
@@ -64,7 +64,8 @@ class BurnishTui(ProjectScreen):
         Binding("left_square_bracket", "jump(-1, 'file:')", show=False),
         Binding("full_stop", "jump(1, 'finding:')", show=False),
         Binding("comma", "jump(-1, 'finding:')", show=False),
-        *(Binding(key, f"act('{key}')", show=False) for key in "arfscgpxmvw"),
+        *(Binding(key, f"act('{key}')", show=False) for key in "arfscgpxmvwR"),
+        Binding("M", "merge_all", show=False),
         Binding("z", "undo", show=False),
         Binding("q,ctrl+q", "leave", show=False, priority=False),
         Binding("ctrl+c", "interrupt", show=False, priority=True),
@@ -131,14 +132,19 @@ class BurnishTui(ProjectScreen):
         if is_seen and ids == [self.number]:
             self.say("Nothing else waits for you.")
             return
-        at = max(0, self.place) if is_decided else ids.index(self.number) + is_seen
-        if is_seen and ids[at % len(ids)] == self.number:
-            at += 1
+        if is_decided:
+            number = next((one for one in self.following_ids if one in ids and one != self.number), ids[0])
+        else:
+            number = ids[(ids.index(self.number) + is_seen) % len(ids)]
+        if is_seen and number == self.number:
+            number = next(one for one in ids if one != self.number)
         self.pane.tab = "overview"
-        self.action_open_task(ids[at % len(ids)])
+        self.action_open_task(number)
 
     def action_tab(self, name: str) -> None:
         if self.number and self.view != "live":
+            if name in ("findings", "diff") and name != self.pane.tab:
+                self.next_line = self.next_line or self.pane.marked_finding
             self.pane.tab = name
             self.pane.show_tabs()
             if not self.acted_on:
@@ -149,29 +155,36 @@ class BurnishTui(ProjectScreen):
         """The diff from the last review on, or all of it again."""
         self.since_review = not self.since_review
         self.action_tab("diff")
+        if self.number and self.view != "live":
+            self.say(*SINCE_REVIEW if self.since_review else ("The diff shows the whole change.", ""))
 
     def action_mark_viewed(self) -> None:
         """Mark the file at the top of the diff, or the next one that is not marked, and go to the file after it."""
+        if self.details and self.pane.tab == "diff" and not self.diff and self.view != "live":
+            self.say("The diff is not read yet.", is_brief=True)
+            return
         if not self.details or self.pane.tab != "diff" or not self.diff or self.view == "live":
-            self.say("V marks a file as viewed in the diff.", "d shows the diff.")
+            self.say("V marks a file as viewed in the diff.", "d shows the diff.", is_brief=True)
             return
         task = self.details.task
         numbers = viewed_files(self.diff, self.data.viewed(task)) | self.marked
-        first = self.pane.file_number if self.next_file is None else self.next_file
+        kind, _, place = self.next_line.partition(":")
+        first = int(place) if kind == "file" else self.pane.file_number
         file = next((one for one in self.diff.files[first:] if one.number not in numbers), None)
         if file is None:
             words = f"{len(numbers)} of {len(self.diff.files)} files are viewed."
-            self.say(words if len(numbers) < len(self.diff.files) else "All files are viewed.", self.next_hint)
+            words = words if len(numbers) < len(self.diff.files) else "All files are viewed."
+            self.say(words, self.next_hint, is_brief=True)
             return
         order = Order("viewed", task.id, text=f"{file.path}\n{file.file.new_blob}")
         self.marked.add(file.number)
-        self.next_file = min(file.number + 1, len(self.diff.files) - 1)
+        self.next_line = f"file:{min(file.number + 1, len(self.diff.files) - 1)}"
         about = f"{len(numbers) + 1} of {len(self.diff.files)}."
         self._in_background(lambda: carry_out(self.data.start, order), partial(self._take_viewed, order, about), "act")
 
     def _take_viewed(self, order: Order, about: str, words: str) -> None:
         self.undo_order = replace(order, act="unviewed")
-        self.say(f"{words} {about}", "z: undo", "green")
+        self.say(f"{words} {about}", "z: undo", "green", is_brief=True)
         self._draw_page()
 
     def action_turn(self, step: int) -> None:
@@ -181,7 +194,7 @@ class BurnishTui(ProjectScreen):
     def action_jump(self, step: int, prefix: str) -> None:
         if self.details and not self.pane.page.next_key(step, prefix):
             what = "file" if prefix == "file:" else "finding"
-            self.say(f"There is no {'further' if step > 0 else 'earlier'} {what} on this page.")
+            self.say(f"There is no {'further' if step > 0 else 'earlier'} {what} on this page.", is_brief=True)
         self.pane.show_tabs()
 
     def action_filter(self) -> None:
@@ -243,6 +256,7 @@ class BurnishTui(ProjectScreen):
         if kind == "index":
             self.pane.jump_to(f"file:{name}")
         elif kind == "finding":
+            self.next_line = event.key
             self.action_tab("diff" if self.pane.tab == "findings" else "findings")
 
     # what the person does
@@ -275,7 +289,7 @@ class BurnishTui(ProjectScreen):
 
             self.push_screen(NoticeDialog(what, possible))
         else:
-            self.say(what, possible)
+            self.say(what, possible, is_brief=True)
 
     def _act_later(self, key: str) -> None:
         """Nothing is decided on a task that is not on the screen, also not by a note that is typed already."""
@@ -304,20 +318,35 @@ class BurnishTui(ProjectScreen):
 
     def _order(self, order: Order, undo: Order | None = None) -> None:
         self.pending.append(order.act)
-        self.undo_order, self.acted_on, self.awaited = None, order.task, 0
-        self.say(f"{order.label}: task {order.task}…", style="dim")
+        # a merge of all of them is not about the task on the screen
+        self.acted_on = self.number if order.act == "merge-all" else order.task
+        self.undo_order, self.awaited = None, 0
+        about = "each task in turn" if order.act == "merge-all" else f"task {order.task}"
+        self.say(f"{order.label}: {about}…", style="dim")
         if order.act in STARTING:
             self.data.expect_start(order.task)
         else:
             self.data.expect_no_start(order.task)
         self._in_background(lambda: self._carry_out(order), partial(self._report, order, undo), "act")
 
+    def action_merge_all(self) -> None:
+        """Merge everything that only has to be merged."""
+        from burnish.tui.dialogs import ask_to_merge_all
+
+        entries = self.board.ready_entries
+        if self.pending:
+            self._say_busy()
+        elif not entries:
+            self.say("No task is ready to be merged.")
+        else:
+            ask_to_merge_all(self, entries, self._order)
+
     def action_undo(self) -> None:
         """Take the last act back, if the server can."""
         if self.undo_order:
             self._order(self.undo_order)
         else:
-            self.say("There is no act that can be undone.")
+            self.say("There is no act that can be undone.", is_brief=True)
 
     def _carry_out(self, order: Order) -> str:
         words = ""
@@ -357,6 +386,7 @@ class BurnishTui(ProjectScreen):
         choices += [Choice(f"tab:{name}", f"Show the page {label}", TAB_KEYS[name]) for name, label in tabs]
         choices += [
             Choice("next", "Next that needs me", "n"),
+            *([Choice("merge-all", "Merge all that are ready", "M")] if self.board.ready else []),
             Choice("filter", "Filter the list", "/"),
             Choice("help", "Help", "?"),
             Choice("leave", "Quit", "q"),
@@ -375,6 +405,8 @@ class BurnishTui(ProjectScreen):
                 self.action_tab(argument)
             case "task":
                 self.action_open_task(int(argument))
+            case "merge-all":
+                self.action_merge_all()
             case "next":
                 self.action_next()
             case "filter":
@@ -395,10 +427,8 @@ class BurnishTui(ProjectScreen):
         from burnish.tui.dialogs import Choice, ChooseDialog
 
         if self.pending:
-            self.say(
-                "Still busy: " + ", ".join(LABELS.get(act, act) for act in self.pending), "Wait until it has ended."
-            )
-        elif self.process and not self.process.is_over:
+            self._say_busy()
+        elif self.run_of and not self.run_of.is_over:
             choices = [
                 Choice("go-on", "Let the run go on in the background", "b"),
                 Choice("stop", "Stop the run; its work is kept", "s"),
@@ -409,6 +439,9 @@ class BurnishTui(ProjectScreen):
         else:
             self.exit("")
 
+    def _say_busy(self) -> None:
+        self.say("Still busy: " + ", ".join(LABELS.get(act, act) for act in self.pending), "Wait until it has ended.")
+
     def _leave(self, value: str | None) -> None:
         if value == "go-on":
             self.exit("go-on")
@@ -417,7 +450,7 @@ class BurnishTui(ProjectScreen):
 
     def action_interrupt(self) -> None:
         """Ctrl-C: stops the run as it does in `burnish run`, twice at once; without a run it closes the screen."""
-        if self.process is None or self.process.is_over:
+        if self.run_of is None or self.run_of.is_over:
             self.exit("")
             return
-        self.say(self.process.interrupt(), style="yellow")
+        self.say(self.run_of.interrupt(), style="yellow")

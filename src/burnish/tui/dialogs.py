@@ -23,6 +23,7 @@ from burnish.tui.lines import LineView, PickList, ShownLine, plain, prose, style
 
 if TYPE_CHECKING:
     from burnish.tui.project import TaskDetails
+    from burnish.views.inbox import InboxEntry
 
 T = TypeVar("T")
 # columns of a box, as in style.tcss
@@ -293,8 +294,9 @@ class HelpDialog(Dialog[None]):
 def ask(app: App[Any], act: str, details: TaskDetails, then: Callable[[Order], None]) -> None:
     """Ask the person what the act needs, and give the order. Esc gives none."""
     task, commit = details.task, details.shown_commit
-    order = Order(act, task.id, commit, task.status, is_answer=label_of(act, details) == "Answer")
-    name = f"{label_of(act, details)}: T{task.id} {task.spec.title}"
+    label = label_of(act, details)
+    order = Order(act, task.id, commit, task.status, is_answer=label == "Answer", shown_label=label)
+    name = f"{label}: T{task.id} {task.spec.title}"
     gate = details.gate.shown if details.gate else None
 
     def with_text(text: str | None) -> None:
@@ -363,6 +365,16 @@ _SURE = {
     "restart": "Start a new run from the current base? The commits so far stay under a rescue ref.",
     "cancel": "End the work on the task? The work so far is kept.",
 }
+
+
+def ask_to_merge_all(app: App[Any], entries: Sequence[InboxEntry], then: Callable[[Order], None]) -> None:
+    """Ask whether to merge these tasks; those that become ready meanwhile are not merged with them."""
+    titles = [f"T{entry.task.id} {plain(entry.task.spec.title)}" for entry in entries]
+    rest = [f"and {len(titles) - 8} more"] if len(titles) > 8 else []
+    words = "\n".join([f"Merge {len(titles)} approved tasks, one after the other?", *titles[:8], *rest])
+    order = Order("merge-all", entries[0].task.id, text=" ".join(str(entry.task.id) for entry in entries))
+    choices = [Choice("yes", "Merge all", "y"), Choice("no", "Do nothing", "n")]
+    app.push_screen(ChooseDialog("Merge all", choices, words), lambda answer: then(order) if answer == "yes" else None)
 
 
 def _ask_waiver(app: App[Any], name: str, details: TaskDetails, then: Callable[[str | None], None]) -> None:

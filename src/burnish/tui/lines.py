@@ -187,14 +187,38 @@ class LineView(ScrollView, can_focus=True):
         row = round(self.scroll_y)
         return self._rows[row][0] if row < len(self._rows) else 0
 
+    def reading_place(self) -> tuple[str, int]:
+        """The key of the part that is at the top of the screen, and how many rows of it are above; "" for none."""
+        top = round(self.scroll_y)
+        rows = range(min(top, len(self._rows) - 1), -1, -1)
+        first = next((row for row in rows if self.lines[self._rows[row][0]].key), None)
+        return (self.lines[self._rows[first][0]].key, top - first) if first is not None else ("", 0)
+
+    def return_to(self, key: str, rows: int) -> None:
+        """Put the same part at the top again, if lines above it have come or gone."""
+        first = next((row for row, (line, _) in enumerate(self._rows) if self.lines[line].key == key), None)
+        if first is None:
+            return
+        following = (
+            row for row in range(first + 1, len(self._rows)) if self.lines[self._rows[row][0]].key not in ("", key)
+        )
+        row = min(first + rows, next(following, len(self._rows)) - 1)
+        place = self.place
+        self.scroll_to(y=row, animate=False, immediate=True, force=True)
+        self.place = place
+
     def jump(self, number: int) -> None:
         """Put this line at the top."""
         row = next((at for at, (line, _) in enumerate(self._rows) if line >= number), 0)
-        self.scroll_to(y=row, animate=False, immediate=True)
+        # by force, as in `_keep_end`: a page that was just drawn has no scrollbar yet
+        self.scroll_to(y=row, animate=False, immediate=True, force=True)
 
     def next_key(self, step: int, prefix: str) -> str:
         """Jump to the next line whose key begins so; its key, or "" if it is the last one."""
         at = self.top_line() if self.place is None else self.place
+        if step > 0 and self.place is None and not at and not self.scroll_y:
+            # nothing was jumped to yet: the first line counts, too
+            at = -1
         numbers = [n for n, line in enumerate(self.lines) if line.key.startswith(prefix)]
         following = [n for n in numbers if n > at] if step > 0 else [n for n in reversed(numbers) if n < at]
         if not following:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from burnish.core.cost import short_cost
+from burnish.core.status import Reason, Status
 from burnish.tui.lines import ShownLine, plain, prose, styled, verbatim
 from burnish.tui.markdown import inline
 
@@ -50,8 +51,11 @@ def overview(details: TaskDetails) -> list[ShownLine]:
         lines += prose(head.note)
     if details.trouble:
         lines += prose(details.trouble, "yellow")
+    if hint := _key_hint(details):
+        lines.append(ShownLine(styled(hint, "dim")))
     if details.gate:
-        lines += [*gate_lines(details.gate.shown, stale=details.gate.stale), *_open_findings(details.findings)]
+        lines += gate_lines(details.gate.shown, stale=details.gate.stale, again=_why_again(details))
+        lines += _open_findings(details.findings)
     if head.output:
         lines += [_BLANK, heading("Output"), *prose(head.output, indent=2, is_verbatim=True)]
     if details.entry and details.entry.conflicts:
@@ -69,8 +73,8 @@ def overview(details: TaskDetails) -> list[ShownLine]:
     return lines
 
 
-def gate_lines(view: GateView, *, stale: bool) -> Iterator[ShownLine]:
-    """What a person decides on."""
+def gate_lines(view: GateView, *, stale: bool, again: str = "") -> Iterator[ShownLine]:
+    """What a person decides on. `again`: why it is asked once more."""
     if stale:
         yield from prose(
             "The branch has moved since the review. A decision would be refused: run the task again.", "red"
@@ -78,12 +82,17 @@ def gate_lines(view: GateView, *, stale: bool) -> Iterator[ShownLine]:
     if view.is_plan:
         yield ShownLine(styled("The plan waits for your approval."))
         return
+    if again:
+        yield fact("Asks again", again, "yellow")
     word = view.verdict.upper().replace("_", " ") or "NONE"
     verdict = styled(word, _VERDICTS.get(view.verdict, "red"))
     summary = plain(view.summary)
     yield ShownLine(verdict + inline(f" {summary}" if summary else ""), styled("Verdict    ", "dim"))
     if view.objection:
         yield fact("but", view.objection, "yellow")
+    if view.fixed:
+        yield fact("Fixed", f"by the reviewer: {view.fixed}", "yellow")
+    yield from (fact("", f"{one.id} {one.remark.title}", "dim") for one in view.fixed_findings)
     yield fact("Commit", view.commit[:12])
     for warning in view.warnings:
         yield fact("Note", warning, "yellow")
@@ -91,6 +100,28 @@ def gate_lines(view: GateView, *, stale: bool) -> Iterator[ShownLine]:
         yield fact("Unseen", f"{file.path}: {file.description}", "yellow")
     if view.against:
         yield fact("", "Approving goes against the review and needs a reason.", "yellow")
+
+
+def _key_hint(details: TaskDetails) -> str:
+    """The keys for what the state of a stopped task asks for; the bar names them by what they do."""
+    task = details.task
+    if details.head.running:
+        return ""
+    if task.reason in (Reason.REJECTED, Reason.HUMAN_REJECTED) and details.may("restart"):
+        return "f: say what to do instead · R: start again from the current base; the commits so far are kept"
+    if task.reason is Reason.SECRET and task.status is Status.BLOCKED:
+        return "g: the agent removes it"
+    return "t: everything it printed" if task.status is Status.FAILED and details.head.output else ""
+
+
+def _why_again(details: TaskDetails) -> str:
+    """Why it is asked once more: the approval before is void, or no agent made this commit; "" if it is asked first."""
+    from burnish.views.task_page.story import FROM_BRANCH, VOID_APPROVAL
+
+    cycles = [cycle for run in details.story.runs[:1] for cycle in run.cycles[:2]]
+    moments = [moment for cycle in cycles for moment in reversed(cycle.moments)]
+    reasons = (moment.detail for title in (VOID_APPROVAL, FROM_BRANCH) for moment in moments if moment.title == title)
+    return next(reasons, "") if len(cycles) > 1 else ""
 
 
 def _open_findings(views: Sequence[FindingView]) -> Iterator[ShownLine]:
@@ -134,7 +165,8 @@ def _history(details: TaskDetails) -> Iterator[ShownLine]:
 
 def _cycle(cycle: CycleStory) -> Iterator[ShownLine]:
     if cycle.verdict or cycle.review:
-        words = " · ".join(word for word in (cycle.verdict.replace("_", " "), cycle.review) if word)
+        outcome = outcome_words(cycle.verdict, cycle.review)
+        words = " · ".join(word for word in (cycle.verdict.replace("_", " "), outcome) if word)
         yield ShownLine(styled(words, TONES[cycle.tone]))
     if cycle.summary:
         yield from prose(cycle.summary)
@@ -146,6 +178,17 @@ def _cycle(cycle: CycleStory) -> Iterator[ShownLine]:
         yield fact("findings", "; ".join(changes))
     yield from (_moment(moment) for moment in cycle.moments)
     yield from (fact("note", warning, "yellow") for warning in cycle.warnings)
+
+
+def outcome_words(verdict: str, review: str) -> str:
+    """`review` is what became of the work; where that is not what the review said, a person decided it."""
+    if verdict == "approved" and review == "review failed":
+        return "sent back by a person"
+    if verdict not in ("", "approved") and review == "review passed":
+        return "approved by a person"
+    if verdict not in ("", "rejected") and review == "review rejected":
+        return "rejected by a person"
+    return review
 
 
 def _moment(moment: Moment) -> ShownLine:
@@ -335,8 +378,9 @@ _HELP = (
                 ("r", "reject"), ("f", "send back with a note, answer a question, give one more cycle"),
                 ("s", "accept without a review, if the settings allow it"), ("w", "waive a finding"),
                 ("c", "comment: the agent settles it next"))),
-    ("Run", (("g", "start, continue or retry"), ("v", "review again"), ("p", "pause, or end the pause"),
-             ("x", "stop; the work is kept"), ("m", "merge, or have conflicts resolved"),
+    ("Run", (("g R", "start, continue or retry; start again"),
+             ("v", "review again"), ("p", "pause, or end the pause"),
+             ("x", "stop; the work is kept"), ("m M", "merge, or resolve conflicts; merge all that are ready"),
              ("z", "undo the last act, where that is possible"))),
 )  # fmt: skip
 

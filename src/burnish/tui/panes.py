@@ -55,6 +55,8 @@ class TaskPane(Vertical):
         # the content that is shown: a page is not drawn again if it is the same
         self._drawn: object = None
         self._drawn_tab = ""
+        # `3 files +10 -2`: the change of the task
+        self.size_words = ""
 
     def compose(self) -> ComposeResult:
         yield LineView(id="task-head")
@@ -91,6 +93,12 @@ class TaskPane(Vertical):
         line = self._heading_above()
         return int(line.key.partition(":")[2]) if line else 0
 
+    @property
+    def marked_finding(self) -> str:
+        """The key of the finding that was jumped to; "" for none."""
+        key = self.page.lines[self.page.place].key if self.page.place is not None else ""
+        return key if key.startswith("finding:") else ""
+
     def _place(self) -> str:
         line = self._heading_above()
         if line is None:
@@ -109,6 +117,8 @@ class TaskPane(Vertical):
         is_other = self.details is None or self.details.task.id != details.task.id
         self.details = details
         self.query_one("#task-head", LineView).show(head_lines(details))
+        if is_other:
+            self.size_words = ""
         self.show_tabs()
         if is_other:
             self._drawn = None
@@ -122,7 +132,8 @@ class TaskPane(Vertical):
             count = f" {numbers[name]}" if numbers.get(name) else ""
             style = "reverse bold" if name == self.tab else ""
             items.append(BarItem(f" {TAB_KEYS[name]} {label}{count} ", style, f"app.tab('{name}')"))
-        self.query_one("#tabs", Bar).show(items, self._place())
+        size = f"{self.size_words} " if self.size_words and self.tab != "diff" else ""
+        self.query_one("#tabs", Bar).show(items, self._place() or size)
 
     def shows_diff_of(self, number: int) -> bool:
         """Whether a diff of this task is on the screen, perhaps an old one."""
@@ -136,9 +147,12 @@ class TaskPane(Vertical):
         if not self.is_drawn(content):
             is_same_page = self._drawn_tab == self.tab and self._drawn is not None
             self._drawn, self._drawn_tab = content, self.tab
+            key, rows = self.page.reading_place()
             self.page.show(lines)
             if not is_same_page:
                 self.page.jump(0)
+            elif key:
+                self.page.return_to(key, rows)
 
     def follow(self, lines: Sequence[ShownLine]) -> None:
         """More of a transcript. The first time, show its end."""
@@ -157,7 +171,7 @@ def head_lines(details: TaskDetails) -> list[ShownLine]:
         if task.status is not Status.BACKLOG
         else "",
         cycles_words(task) if task.cycle else "",
-        f"review {review_words(task)}" if task.review_status else "",
+        pages.outcome_words(newest_verdict(details), f"review {review_words(task)}") if task.review_status else "",
         f"{task.open_findings} open" if task.open_findings else "",
         plain(task.agent or task.spec.agent or ""),
         short_cost(task.cost_usd, task.cost_source),
@@ -167,6 +181,12 @@ def head_lines(details: TaskDetails) -> list[ShownLine]:
     ]
     facts += [styled(word, "dim") for word in words if word]
     return [ShownLine(title), ShownLine(styled(" · ", "dim").join(facts))]
+
+
+def newest_verdict(details: TaskDetails) -> str:
+    """What the last review said; "" before the first one."""
+    cycles = (cycle for run in details.story.runs for cycle in run.cycles)
+    return next((cycle.verdict for cycle in cycles if cycle.verdict), "")
 
 
 # -- live -----------------------------------------------------------------------------------------

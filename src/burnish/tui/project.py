@@ -59,13 +59,17 @@ class BoardState:
     @property
     def waiting(self) -> int:
         """How many things need the person; what is only ready to be merged is not counted, as on the board."""
-        needed = sum(entry.kind != "ready" for entry in self.entries)
-        return needed if self.has_inbox else sum(card.group == NEEDS_YOU for card in self.cards)
+        need_count = sum(entry.kind != "ready" for entry in self.entries)
+        return need_count if self.has_inbox else sum(card.group == NEEDS_YOU for card in self.cards)
 
     @property
     def ready(self) -> int:
         """How many only have to be merged."""
-        return sum(entry.kind == "ready" for entry in self.entries)
+        return len(self.ready_entries)
+
+    @property
+    def ready_entries(self) -> list[InboxEntry]:
+        return [entry for entry in self.entries if entry.kind == "ready"]
 
     @property
     def running(self) -> list[TaskCard]:
@@ -109,6 +113,8 @@ class ProjectData:
     _conflicts: Conflicts = field(default_factory=dict)
     _looked_at: float = -_SECONDS_BETWEEN_LOOKS
     _diffs: dict[tuple[str, str], Diff] = field(default_factory=dict)
+    # by task, commit and base
+    _sizes: dict[tuple[int, str, str], str] = field(default_factory=dict)
     # until when the run that an act of this screen starts may take the task up
     _starts: dict[int, float] = field(default_factory=dict)
 
@@ -215,8 +221,11 @@ class ProjectData:
 
         return open_app(self.start, reading=True)
 
-    def diff(self, number: int, *, since_review: bool) -> tuple[App, Diff]:
-        """The change of a task with its findings, or what came after its last review. Raises if it has none."""
+    def diff(self, number: int, *, since_review: bool) -> tuple[App, Diff, bool]:
+        """The change of a task with its findings, or what came after its last review; whether that is all of it.
+
+        Raises if it has none.
+        """
         from burnish.features.tasks.inspect import change_between, change_ends, without_secrets
         from burnish.views.diff import bare, pinned
 
@@ -225,7 +234,26 @@ class ProjectData:
         if trees not in self._diffs:
             self._diffs.clear()
             self._diffs[trees] = bare(without_secrets(change_between(app, number, *trees)))
-        return app, pinned(self._diffs[trees], self.store.findings(self.key, number))
+        is_all = not since_review or trees == change_ends(app, number, since_review=False)
+        return app, pinned(self._diffs[trees], self.store.findings(self.key, number)), is_all
+
+    def size_words(self, task: Task) -> str:
+        """`3 files +10 -2`; "" if the task has no change that can be read."""
+        from burnish.errors import BurnishError
+        from burnish.features.tasks.inspect import change_size
+
+        version = (task.id, task.commit or "", task.base or "")
+        if version not in self._sizes:
+            try:
+                app = self.open()
+                try:
+                    files, additions, deletions = change_size(app, task.id)
+                finally:
+                    app.store.close()
+            except BurnishError:
+                return ""
+            self._sizes[version] = f"{files} file{'s' * (files != 1)} +{additions} -{deletions}"
+        return self._sizes[version]
 
     def viewed(self, task: Task) -> dict[str, str]:
         """The files of its change that the person has viewed, each with its content then."""

@@ -35,6 +35,9 @@ COLOURS = {
 _WIDE = 64
 _WIDER = 100
 _MIN_TITLE = 16
+_HOURS_OF_TWO_DAYS = 48
+# with this, the note of a task whose cycles are used up leads to what the review said
+_NOT_APPROVED = "still not approved: "
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +145,7 @@ def _entry_rows(entry: InboxEntry, width: int) -> Iterator[ShownLine]:
     task = entry.task
     kind = "question" if entry.is_question else entry.kind.replace("_", " ")
     # beside a task there is room for the title alone: the heading says most of the rest
-    right = f"{kind}  {since(entry.since)}" if width >= _WIDE else since(entry.since)
+    right = f"{kind}  {age(entry.since)}" if width >= _WIDE else age(entry.since)
     number = f"{f'T{task.id}':<4} "
     title = styled(plain(task.spec.title))
     title.truncate(max(_MIN_TITLE, width - len(number) - len(right) - 5), overflow="ellipsis", pad=True)
@@ -150,8 +153,28 @@ def _entry_rows(entry: InboxEntry, width: int) -> Iterator[ShownLine]:
     mark = styled(f" {MARKS[shown_as]} ", COLOURS[shown_as])
     yield ShownLine(mark + styled(number, "dim") + title + styled(f"  {right}", "dim"), key=f"task:{task.id}")
     # the right side names the failure already
-    why = plain(task.note if entry.is_question else entry.why).removeprefix(f"{task.error}: ")
+    why = plain(_why(entry)).removeprefix(f"{task.error}: ")
     yield ShownLine(styled(" " * 8) + inline(why, "dim"))
+
+
+def _why(entry: InboxEntry) -> str:
+    """What differs between the entries comes first; the bar names the keys."""
+    if entry.kind != "waiting_approval" or not entry.task.note:
+        return entry.why
+    _, is_used_up, summary = entry.task.note.partition(_NOT_APPROVED)
+    return f"not approved: {summary}" if is_used_up else entry.task.note
+
+
+def age(moment: str) -> str:
+    """`3m`, `2h05m`, `4d`: the time since then, without seconds, which would be wrong a moment later."""
+    words = since(moment)
+    if not words:
+        return ""
+    hours, has_hours, _ = words.partition("h")
+    if has_hours:
+        return words if int(hours) < _HOURS_OF_TWO_DAYS else f"{int(hours) // 24}d"
+    minutes, has_minutes, _ = words.partition("m")
+    return f"{minutes}m" if has_minutes else "<1m"
 
 
 def matcher(filter_text: str, kept: KeptRow | None = None) -> Callable[[TaskCard], bool]:

@@ -30,7 +30,7 @@ from burnish.tui.panes import Follower, LivePane, TaskPane, follower_of
 from burnish.tui.project import BoardState, ProjectData, TaskDetails
 
 if TYPE_CHECKING:
-    from burnish.features.run.detach import RunProcess
+    from burnish.features.run.detach import ScreenRun
     from burnish.views.diff import Diff
 
 T = TypeVar("T")
@@ -49,8 +49,14 @@ _ENDS = {
     Status.CANCELLED: ("was cancelled", ""),
 }
 READING = "Reading the task…"
+SINCE_REVIEW = ("The diff shows only what changed since the last review.", "u: all of it")
+# a list with ages is drawn again so often, and so often while agents work
+_AGE_SECONDS = 10.0
+_WORK_SECONDS = 1.0
 # from a signal to the end of the process, whatever the terminal does
 _END_SECONDS = 5.0
+# rarely wanted: in the bar only where there is room for it
+_LAST_KEY = "R"
 # until windows on agents are made
 _WINDOW_SECONDS = 0.05
 
@@ -66,20 +72,18 @@ class ProjectScreen(App[str]):
     CSS_PATH = "style.tcss"
     ENABLE_COMMAND_PALETTE = False
 
-    def __init__(self, data: ProjectData, state: BoardState, run: RunProcess | None = None) -> None:
+    def __init__(self, data: ProjectData, state: BoardState, run: ScreenRun | None = None) -> None:
         # colours of the terminal: it may be light or dark, and NO_COLOR then leaves none
         super().__init__(ansi_color=True)
         self.theme = "ansi-dark"
         self.animation_level = "none"
-        self.data, self.board, self.process = data, state, run
+        self.data, self.board, self.run_of = data, state, run
         self.view = "tasks"
         self.filter_text = ""
         # the diff begins at the last review
         self.since_review = False
-        # said when the screen is drawn for the first time
-        self.opening = ""
-        # of the selected task in the inbox, and where it was last
-        self.place = -1
+        # what came after the selected task in the inbox, and then what came before it
+        self.following_ids: list[int] = []
         # what takes the last act back, if something can
         self.undo_order: Order | None = None
         # the task whose outcome is shown: it stays in the list until the cursor leaves it
@@ -94,13 +98,15 @@ class ProjectScreen(App[str]):
         self._is_loading = self._is_following = False
         self._wanted = self._loaded = 0
         self._follower: Follower | None = None
-        # the change on the page, the files of it that are being marked as viewed, and the one to go to then
+        # the change on the page, the files of it that are being marked as viewed, and the line to go to then
         self.diff: Diff | None = None
         self.marked: set[int] = set()
-        self.next_file: int | None = None
+        self.next_line = ""
         self._redrawn_at = 0.0
         self._has_ended = False
         self._first_key = ""
+        # the message is over with the next key
+        self._is_brief = False
 
     def compose(self) -> ComposeResult:
         yield Bar(id="top", gap=" ")
@@ -119,9 +125,12 @@ class ProjectScreen(App[str]):
         self._first_key = self.picks.key
         if self.number:
             self.pane.clear(READING)
-        self.say(self.opening)
+        self.say("The run starts…" if self.run_of else "", style="dim")
         self._load_state()
         self.call_after_refresh(gc.enable)
+        if self.run_of:
+            # a thread that checks and starts it would slow down the first screen
+            self.after_drawing(self._begin_run)
         if not self.is_headless:
             self._end_on_signals()
         self.set_interval(_POLL_SECONDS, self._poll)
@@ -141,10 +150,21 @@ class ProjectScreen(App[str]):
             if signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, end)
 
+    def _begin_run(self) -> None:
+        if self.run_of:
+            self._in_background(self.run_of.begin, lambda _: self._take_run(), "run")
+
+    def _take_run(self) -> None:
+        if self.run_of and self.run_of.process is None:
+            # it was refused, or interrupted before it was started
+            self.exit("")
+        elif self.run_of and not self.run_of.is_interrupted:
+            self.say("Tasks wait for your decision after each review: a, r, f." if self.run_of.asks else "")
+
     def _end_at_once(self) -> None:
         """Without a last word to the terminal: if it is not read (Ctrl-S), the loop waits for it for ever."""
-        if self.process and not self.process.is_over:
-            self.process.interrupt()
+        if self.run_of and not self.run_of.is_over:
+            self.run_of.interrupt()
         os._exit(130)
 
     # parts of the screen
@@ -199,9 +219,11 @@ class ProjectScreen(App[str]):
         top = self.query_one("#top", Bar)
         top.kept = sum(cell_len(item.text) + 1 for item in items[1:])
         top.show(items, self._run_words())
+        acts = keys_of(self.details) if self.details else []
         hints = [
             BarItem(f"{key} {label}", "bold" if key in "arfs" else "", f"app.act('{key}')")
-            for key, label in (keys_of(self.details) if self.details else ())
+            for key, label in acts
+            if key != _LAST_KEY
         ]
         if self.view != "live" and self.number and self.details is None:
             hints.append(BarItem("Enter Open", "", "app.open"))
@@ -211,13 +233,20 @@ class ProjectScreen(App[str]):
             always.insert(1, ("[ ] File", "jump(1, 'file:')"))
         if not self.picks.display:
             always.insert(-3, ("Esc List", "go_back"))
+        if self.details and self.pane.tab == "diff":
+            always.insert(-3, ("V Viewed", "mark_viewed"))
+        if board.ready > 1 and self.number in [entry.task.id for entry in board.ready_entries]:
+            always.insert(0, (f"M Merge all {board.ready}", "merge_all"))
         hints += [BarItem(label, "", f"app.{action}") for label, action in always]
+        hints += [BarItem(f"{key} {label}", "", f"app.act('{key}')") for key, label in acts if key == _LAST_KEY]
         self.query_one("#keys", Bar).show([BarItem(""), *hints])
 
     def _run_words(self) -> str:
-        if self.process is None:
+        if self.run_of is None:
             return ""
-        return "run ended: q prints its results " if self.process.is_over else "run under way "
+        if self.run_of.process is None:
+            return "run starts "
+        return "run ended: q prints its results " if self.run_of.is_over else "run under way "
 
     def _draw_list(self) -> None:
         build = rows.inbox_rows if self.view == "inbox" else rows.task_rows
@@ -230,13 +259,20 @@ class ProjectScreen(App[str]):
         is_here = self.acted_on and self.acted_on == self.number and self.picks.key in keys
         return rows.KeptRow(self.acted_on, keys.index(self.picks.key)) if is_here else None
 
-    def say(self, what: str, hint: str = "", style: str = "") -> None:
-        """A message above the keys, until the next one."""
+    def say(self, what: str, hint: str = "", style: str = "", *, is_brief: bool = False) -> None:
+        """A message above the keys, until the next one; with `is_brief` until the next key."""
+        self._is_brief = is_brief
         line = self.query_one("#message", Static)
         text = styled(plain(what), style) + styled(f"  {plain(hint)}" if hint else "", "dim")
         text.no_wrap = False
         line.update(text)
         line.set_class(bool(what), "shown")
+
+    async def on_event(self, event: events.Event) -> None:
+        """What a message is not needed for any more, when the person goes on, has its row again."""
+        if self._is_brief and isinstance(event, events.Key | events.MouseScrollDown | events.MouseScrollUp):
+            self.call_if_open(self.say, "")
+        await super().on_event(event)
 
     # reading
 
@@ -282,9 +318,9 @@ class ProjectScreen(App[str]):
         """Ten microseconds if nothing has changed."""
         if not self.is_open:
             return
-        if self.process and self.process.is_over and not self._has_ended:
+        if self.run_of and self.run_of.process and self.run_of.is_over and not self._has_ended:
             self._has_ended = True
-            if self.process.interrupts:
+            if self.run_of.is_interrupted:
                 self.exit("")
                 return
             self.say("The run has ended.", "q closes the screen and prints the results.", "bold")
@@ -293,8 +329,10 @@ class ProjectScreen(App[str]):
         if version != self._version and not self._is_loading:
             self._version = version
             self._load_state()
-        elif self.board.running and time.monotonic() - self._redrawn_at > 1:
-            self._draw_list()
+        elif self.board.running or self.view == "inbox":
+            seconds = _WORK_SECONDS if self.board.running else _AGE_SECONDS
+            if time.monotonic() - self._redrawn_at > seconds:
+                self._draw_list()
 
     def _load_state(self) -> None:
         self._is_loading = True
@@ -324,9 +362,9 @@ class ProjectScreen(App[str]):
     @property
     def next_hint(self) -> str:
         others = [entry for entry in self.board.entries if entry.task.id != self.number]
-        needed = sum(entry.kind != "ready" for entry in others)
-        if needed:
-            return f"n: next ({needed} left)"
+        need_count = sum(entry.kind != "ready" for entry in others)
+        if need_count:
+            return f"n: next ({need_count} left)"
         return f"n: next to merge ({len(others)} left)" if others else ""
 
     @property
@@ -336,13 +374,17 @@ class ProjectScreen(App[str]):
         return needed_ids or [entry.task.id for entry in self.board.entries]
 
     def _note_place(self) -> None:
-        """Where the selected task is in the inbox: when it has left, the next one is in its place."""
+        """Where the selected task is in the inbox: when it has left or come back elsewhere, the next one is known."""
         ids = self.waiting_ids
         if self.number in ids and self.number != self.acted_on:
-            self.place = ids.index(self.number)
+            at = ids.index(self.number)
+            self.following_ids = ids[at + 1 :] + ids[:at]
 
     def _load_details(self) -> None:
         number, board = self.number, self.board
+        if number != self._loaded:
+            # of the task that was shown before
+            self.since_review, self.next_line = False, ""
         self._wanted = self._loaded = number
         if number:
             self._in_background(lambda: self.data.details(number, board), self._take_details, "details")
@@ -355,10 +397,19 @@ class ProjectScreen(App[str]):
         self.pane.show_head(details)
         self._draw_page()
         self._draw_bars()
+        if details.head.commit:
+            self._in_background(
+                lambda: self.data.size_words(details.task), partial(self._take_size, details.task.id), "size"
+            )
         if self.notice is not None:
             notice, self.notice = self.notice, None
             if notice.is_current:
                 notice.dismiss("read")
+
+    def _take_size(self, number: int, words: str) -> None:
+        if number == self._wanted:
+            self.pane.size_words = words
+            self.pane.show_tabs()
 
     def _draw_page(self) -> None:
         details, tab = self.pane.details, self.pane.tab
@@ -369,6 +420,7 @@ class ProjectScreen(App[str]):
             self.pane.draw(pages.overview(details), (tab, number, details))
         elif tab == "findings":
             self.pane.draw(pages.findings_page(details.findings), (tab, number, details.findings))
+            self._go_to_next_line()
         elif tab == "diff":
             blobs = self.data.viewed(details.task)
             token = (tab, number, details.head.commit, details.findings, self.since_review, blobs)
@@ -381,11 +433,17 @@ class ProjectScreen(App[str]):
         else:
             self._begin_transcript(details)
 
+    def _go_to_next_line(self) -> None:
+        if self.next_line:
+            self.pane.jump_to(self.next_line)
+            self.next_line = ""
+
     def _read_diff(self, number: int, viewed_blobs: Mapping[str, str]) -> tuple[Diff, list[ShownLine]]:
         from burnish.features.tasks.inspect import file_texts
 
-        about = "only what changed since the last review; u shows all" if self.since_review else ""
-        app, diff = self.data.diff(number, since_review=self.since_review)
+        app, diff, is_all = self.data.diff(number, since_review=self.since_review)
+        about = "no earlier review: this is all of it" if is_all else "only what changed since the last review"
+        about = f"{about}; u shows all" if not is_all else about if self.since_review else ""
         try:
             return diff, pages.diff_page(
                 diff, lambda blobs: file_texts(app, blobs), about, viewed_files(diff, viewed_blobs)
@@ -398,9 +456,7 @@ class ProjectScreen(App[str]):
             self.diff = diff
             self.marked.clear()
             self.pane.draw(lines, token)
-            if self.next_file is not None:
-                self.pane.jump_to(f"file:{self.next_file}")
-                self.next_file = None
+            self._go_to_next_line()
             self._draw_bars()
 
     def _begin_transcript(self, details: TaskDetails) -> None:

@@ -145,6 +145,17 @@ def review_json(store: Store, project: str, id: int) -> dict[str, Any]:
     }
 
 
+def recorded_events(
+    store: Store, project: str, task: int | None = None, *, since: int = 0, limit: int | None = None
+) -> list[RecordedEvent]:
+    """Events of a project or a task, oldest first; raises if there never was such a task."""
+    found = store.events(project, task=task, since=since, limit=limit)
+    # a removed task keeps its events
+    if task is not None and not found and not store.events(project, task=task, limit=1):
+        store.task(project, task)
+    return found
+
+
 def event_json(event: RecordedEvent) -> dict[str, Any]:
     return event.envelope()
 

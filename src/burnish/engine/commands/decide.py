@@ -63,6 +63,9 @@ def improve(event_log: EventLog, task_id: int, note: str, person: Actor, *, then
     """One improve as a step of its own, also past the maximum; `then` says whether a review follows."""
     history = event_log.history(task_id)
     task = history.task
+    if task.status is Status.IN_PROGRESS:
+        # a comment reopened it, or a run is at work on it
+        raise Refused(f"Task {task.id} is already in progress.", hint=f"Continue it: burnish run {task.id}")
     check_move(str(task.id), task.status, Status.IN_PROGRESS)
     if task.status is Status.FAILED or judged_commit(history) is None:
         raise Refused(

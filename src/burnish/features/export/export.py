@@ -14,7 +14,7 @@ from burnish import __version__
 from burnish.adapters.redaction import clean_finding, secrets_from_environment
 from burnish.checks.evidence import MAX_FILE_BYTES, find_evidence
 from burnish.core.cost import UNKNOWN_COST, cost_with_source
-from burnish.core.finding import Finding
+from burnish.core.finding import Finding, listed
 from burnish.core.images import TYPES as IMAGE_TYPES
 from burnish.core.status import Status
 from burnish.errors import BadInput
@@ -58,8 +58,15 @@ def chosen_format(name: str | None, file: Path | None, *, night: bool = False) -
     """The named format, else that of the file name's ending, else Markdown."""
     formats = NIGHT_FORMATS if night else tuple(FORMATS)
     if name is None:
+        if file is None or not file.suffix:
+            return "markdown"
         endings = {ending: one for one, (_, ending) in FORMATS.items() if one in formats}
-        return endings.get(file.suffix.lower(), "markdown") if file else "markdown"
+        # `.sarif.json` is the other usual ending of SARIF
+        ending = ".sarif" if file.name.lower().endswith(".sarif.json") else file.suffix.lower()
+        if ending not in endings:
+            what = f"The ending {ending!r} of {file.name} stands for no format of {'a night' if night else 'a task'}."
+            raise BadInput(what, hint=f"Use {listed(tuple(endings))}, or --format with one of: {', '.join(formats)}.")
+        return endings[ending]
     if name not in formats:
         hint = f"Choose from: {', '.join(formats)}."
         raise BadInput(f"{name!r} is not a format of {'a night' if night else 'a task'}.", hint=hint)

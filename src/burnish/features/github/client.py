@@ -155,6 +155,8 @@ class PullRecord:
     findings: dict[str, str] = field(default_factory=dict)
     # `ci:NAME` → id of the last run that failed
     failed_runs: dict[str, int] = field(default_factory=dict)
+    # ids of comments of people without write access that were reported
+    left_out: list[str] = field(default_factory=list)
 
 
 def read_record(app: App, task: Task) -> PullRecord:

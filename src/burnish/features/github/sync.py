@@ -57,6 +57,8 @@ class SyncedPull:
     resolved_ids: list[str] = field(default_factory=list)
     # comments of people who may not change the repository
     not_taken: int = 0
+    # how many of them no earlier synchronisation reported
+    newly_left_out: int = 0
     notes: list[str] = field(default_factory=list)
 
     def as_json(self) -> dict[str, Any]:
@@ -153,6 +155,9 @@ def _take_comments(
         if not comment.is_bot and comment.association not in TRUSTED:
             # asked again each time: the person may become a collaborator
             result.not_taken += 1
+            if comment.key not in record.left_out:
+                record.left_out.append(comment.key)
+                result.newly_left_out += 1
             continue
         if len(result.opened_ids) + len(result.replied_ids) >= _MAX_COMMENTS:
             result.notes.append(

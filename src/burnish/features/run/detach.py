@@ -7,10 +7,11 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -21,6 +22,7 @@ from burnish.runtime.requests import RunReport
 
 if TYPE_CHECKING:
     from burnish.runtime.app import App
+    from burnish.runtime.reader import Reader
 
 # A run that ends sooner than this has failed to start.
 _START_SECONDS = 1.0
@@ -56,6 +58,44 @@ class RunProcess:
         return "Stopping the agents; no work is lost. Press Ctrl-C again to stop at once."
 
 
+@dataclass
+class ScreenRun:
+    """The run of a screen, which is drawn before the run is checked and started."""
+
+    # raises what refuses the run
+    check: Callable[[], Callable[[], RunProcess]]
+    # None before it is started, and if it was refused or interrupted by then
+    process: RunProcess | None = None
+    refusal: BurnishError | None = None
+    is_interrupted: bool = False
+    # the run leaves its decisions to the person
+    asks: bool = False
+    _is_begun: bool = False
+    # a run is not started once it was interrupted
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def begin(self) -> None:
+        """Check and start it. Takes a second, in a thread of the screen."""
+        try:
+            start = self.check()
+            with self._lock:
+                self.process = None if self.is_interrupted else start()
+        except BurnishError as error:
+            self.refusal = error
+        finally:
+            self._is_begun = True
+
+    @property
+    def is_over(self) -> bool:
+        return self.process.is_over if self.process else self._is_begun
+
+    def interrupt(self) -> str:
+        """What Ctrl-C does; returns what happens now."""
+        with self._lock:
+            self.is_interrupted = True
+            return self.process.interrupt() if self.process else "The run is not started."
+
+
 def start_detached(app: App, argv: Sequence[str]) -> DetachedRun:
     """Start `burnish ARGV`. Raises with the end of its output if it ends at once with an error."""
     log = _new_log(app)
@@ -79,7 +119,7 @@ def start_run(app: App, argv: Sequence[str]) -> RunProcess:
         return RunProcess(_start(app, [*argv, "--json"], output, progress), log, report)
 
 
-def read_report(app: App, run: RunProcess) -> RunReport | None:
+def read_report(reader: Reader, run: RunProcess) -> RunReport | None:
     """The report of a run that has ended, with its tasks as they are now; None if it has none."""
     try:
         data = json.loads(run.report.read_bytes())
@@ -89,7 +129,7 @@ def read_report(app: App, run: RunProcess) -> RunReport | None:
         ended_by = str(data["ended_by"] or "")
     except (OSError, ValueError, TypeError, KeyError):
         return None
-    tasks = {task.id: task for task in app.store.tasks(app.key, ids=[*ids, *(number for number, _ in waiting)])}
+    tasks = {task.id: task for task in reader.store.tasks(reader.key, ids=[*ids, *(number for number, _ in waiting)])}
     return RunReport(
         tuple(tasks[number] for number in ids if number in tasks),
         tuple((tasks[number], why) for number, why in waiting if number in tasks),

@@ -441,7 +441,7 @@ def uncounted_budgets(
         own = [f"agents.{name}.budget_usd"] if entry.budget_usd is not None else []
         if (own or usd) and (why := uncounted_usd(entry, model, os.environ, is_author=is_author)):
             found[_line([*usd, *own], name, why)] = None
-        if tokens and (why := uncounted_tokens(entry)):
+        if tokens and (why := uncounted_tokens(entry, is_author=is_author)):
             found[_line(tokens, name, why)] = None
         if windows and entry.kind != "static" and (why := uncounted_windows(entry)):
             found[_line(windows, name, why)] = None

@@ -16,6 +16,7 @@ from burnish.core.status import Status
 from burnish.core.task import Task
 from burnish.errors import BadInput, NotFound, Refused
 from burnish.git.artifacts import read_artifact
+from burnish.git.diff import SIZE_ARGS, read_size
 from burnish.git.objects import read_objects
 from burnish.git.owned_files import read_owned_file
 from burnish.regular_files import read_below
@@ -96,6 +97,12 @@ def change_ends(app: App, task_id: int, *, since_review: bool) -> tuple[str, str
         raise BadInput(f"Task {task_id} has no change yet.", hint=f"`burnish run {task_id}` starts it.")
     old = last_reviewed(app, task) if since_review else None
     return old or app.repository.base_now(task, head.sha).tree, head.tree
+
+
+def change_size(app: App, task_id: int) -> tuple[int, int, int]:
+    """How many files the change has, and how many lines it adds and removes, without reading them."""
+    trees = change_ends(app, task_id, since_review=False)
+    return read_size(app.repo.git(*SIZE_ARGS, "--end-of-options", *trees).stdout)
 
 
 def last_reviewed(app: App, task: Task) -> str | None:

@@ -69,6 +69,9 @@ class Stored:
     home: Path
     config: Path
     home_bytes: int = 0
+    # whether there is (or was, before it was removed) such a folder
+    has_home: bool = False
+    has_config: bool = False
     # paths in the home and in the folder of settings that burnish did not create
     foreign: list[str] = field(default_factory=list)
     # why the home stays
@@ -84,6 +87,12 @@ class Stored:
     database: str = ""
     notes: list[str] = field(default_factory=list)
     removed: bool = False
+
+    @property
+    def is_empty(self) -> bool:
+        """True if there is nothing of burnish. Files of others, and a database elsewhere, do not count."""
+        has_own_home = self.has_home and not self.shared_home
+        return not (has_own_home or self.has_config or self.hooks or self.services or self.completion or self.refs)
 
     def as_json(self) -> dict[str, Any]:
         rows = [{"repository": root, "ref": ref, "commit": commit} for root, ref, commit in self.unmerged]
@@ -108,6 +117,7 @@ def everything_stored() -> Stored:
     refuse_inside_phase()
     home = home_of()
     report = Stored(home, user_folder(), disk_usage(home) if home.is_dir() else 0)
+    report.has_home, report.has_config = home.is_dir(), os.path.lexists(report.config)
     report.shared_home = _shared_home(home)
     report.foreign = [str(path) for path in (*_foreign(home), *_foreign_settings(report.config))]
     report.services = [str(path) for path in _services()]

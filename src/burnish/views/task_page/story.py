@@ -27,6 +27,9 @@ PHASES = {
     "review-fix": "Review with fixes",
     "gate": "Gate",
 }
+# a phase in which no agent worked
+FROM_BRANCH = "Taken from the branch"
+VOID_APPROVAL = "The approval is void"
 _ACTIONS = {
     "accept": ("Accepted", "good"),
     "revise": ("Sent back", "warn"),
@@ -89,8 +92,8 @@ class CycleStory:
     @property
     def seconds(self) -> float | None:
         """Of the phases that have ended; None while the first one runs."""
-        ended = [moment.seconds for moment in self.moments if moment.seconds is not None]
-        return sum(ended) if ended else None
+        durations = [moment.seconds for moment in self.moments if moment.seconds is not None]
+        return sum(durations) if durations else None
 
     @property
     def cost_usd(self) -> float | None:
@@ -165,12 +168,17 @@ def _cycle(
         review=_review_words(cycle),
         summary=str(cycle["summary"] or ""),
         artifact=str(cycle["artifact"] or "").rpartition("/")[2],
-        moments=tuple(sorted(moments, key=lambda moment: moment.at)),
+        moments=tuple(sorted(moments, key=_order)),
         raised=tuple(f.id for f in findings if f.first_cycle == number),
         settled=tuple(f.id for f in findings if f.state.value == "resolved" and f.last_cycle == number),
         reviewers=tuple(cycle["reviewers"]),
         warnings=tuple(str(warning) for warning in cycle["warnings"]),
     )
+
+
+def _order(moment: Moment) -> tuple[str, bool]:
+    """By time; a gate is opened after what is recorded with it."""
+    return moment.at, moment.kind == "phase" and moment.title == PHASES["gate"]
 
 
 def _review_words(cycle: Mapping[str, Any]) -> str:
@@ -190,10 +198,11 @@ def _phase(phase: Mapping[str, Any], running: bool) -> Moment:
         live, cut = False, "It waits for a person."
     what, hint = (str(phase.get(key) or "").strip() for key in ("what", "hint"))
     stop = "." if what and hint and not what.endswith((".", "!", "?")) else ""
+    has_commit = name in ("implement", "improve", "review-fix") and state != "failed"
     failure = f"{what}{stop} {hint}".strip() or str(phase.get("error") or "")
     return Moment(
         at=str(phase["started_at"] or ""),
-        title="As it is on the branch" if phase.get("by_hand") else PHASES.get(name, name) + (f": {step}" * bool(step)),
+        title=FROM_BRANCH if phase.get("by_hand") else PHASES.get(name, name) + (f": {step}" * bool(step)),
         detail=failure if state == "failed" else str(phase.get("why") or cut),
         tone={"failed": "bad", "finished": "good"}.get(state, "busy" if live else "warn"),
         kind="phase",
@@ -205,7 +214,8 @@ def _phase(phase: Mapping[str, Any], running: bool) -> Moment:
         attempt=int(phase.get("attempt") or 1),
         live=live,
         set_aside=bool(phase.get("superseded")),
-        commit=str(phase.get("commit") or "") if name in ("implement", "improve", "review-fix") else "",
+        # of a phase that failed, it is the one before its work
+        commit=str(phase.get("commit") or "") if has_commit else "",
         saved=str(phase.get("rescue") or ""),
     )
 
@@ -278,7 +288,7 @@ def _note(event: RecordedEvent) -> Moment | None:
         case "override.recorded":
             return Moment(at, "Overridden", in_words(data), "warn", "decision", who)
         case "approval.voided":
-            return Moment(at, "The approval is void", why, "bad", "decision")
+            return Moment(at, VOID_APPROVAL, why, "bad", "decision")
         case "phase.rescued":
             return Moment(at, "Work was saved", "", "warn", saved=str(data.get("ref") or data.get("folder") or ""))
         case "budget.warned":

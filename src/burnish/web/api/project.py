@@ -21,7 +21,7 @@ from burnish.features.server.registry import ProjectRegistry
 from burnish.features.settings import provenance
 from burnish.features.settings.change import ChangedSetting, is_page_key, own_values, set_value, unset_value
 from burnish.store.rows import ProjectRow
-from burnish.views.task import event_json
+from burnish.views.task import event_json, recorded_events
 from burnish.web.api.schemas import ApiModel, Body, EventsOut, Limit, TaskRef, example
 from burnish.web.deps import AppDep, ProjectDep, RegistryDep, SettingsVia, Via
 from burnish.web.problems import PROBLEMS
@@ -181,7 +181,7 @@ def events(
 ) -> dict[str, Any]:
     """Like `burnish events --json`, in pages: pass the last id as `since` to get the next page."""
     last = registry.store.last_event(project.key)
-    found = registry.store.events(project.key, task=task, since=since, limit=limit)
+    found = recorded_events(registry.store, project.key, task, since=since, limit=limit)
     return {"events": [event_json(event) for event in found], "last": last}
 
 

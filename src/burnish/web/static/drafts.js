@@ -21,8 +21,14 @@ export function dropTexts(form) {
 
 document.addEventListener("input", (event) => {
   const form = event.target.closest("form[data-keep-as]");
-  if (!form) return;
+  if (form) storeTexts(form);
+});
+
+// a login in another tab clears what was stored (Clear-Site-Data), and the fields still have it
+addEventListener("pagehide", () => document.querySelectorAll("form[data-keep-as][data-touched]").forEach(storeTexts));
+
+function storeTexts(form) {
   const texts = Object.fromEntries(textsOf(form).filter((field) => field.value).map((field) => [field.name, field.value]));
   if (Object.keys(texts).length) sessionStorage.setItem(keyOf(form), JSON.stringify(texts));
   else dropTexts(form);
-});
+}

@@ -2,6 +2,9 @@
 import { api, attempt, fragment, gathered, listen, sure, swap, toast } from "./burnish.js";
 import { addKeys } from "./keys.js";
 
+// the words of a merge of all tasks, while it runs
+let merging = "";
+
 // the entry that had the focus last, and its place
 let last = { id: "", at: -1 };
 
@@ -9,6 +12,7 @@ const renew = gathered(async () => {
   const old = document.getElementById("inbox");
   try {
     if (swap(old, await fragment(old.dataset.part))) restoreEntry();
+    markMerging();
   } catch {
     // the next event tries again
   }
@@ -83,15 +87,26 @@ async function requestBody(button) {
   return null;
 }
 
+/** The button of a list that was fetched meanwhile is a new one. */
+function markMerging() {
+  const button = document.getElementById("merge-all");
+  if (!button) return;
+  button.disabled = Boolean(merging);
+  button.toggleAttribute("aria-busy", Boolean(merging));
+}
+
 async function mergeAll(button) {
+  if (merging) return toast(merging, { hint: "Its result is shown here." });
   const number = Number(button.dataset.number);
-  const words = "Merges each approved commit, one after the other. Tasks that cannot be merged are skipped, with the reason.";
+  const words = "Merges each approved commit, one after the other. Tasks that cannot be merged are skipped, with the reason. " +
+    "Each merge moves the target: where checks cannot test the others with it, they are reviewed again, " +
+    "and wait for you if you decide after each review.";
   const title = number === 1 ? "Merge the one verified task?" : `Merge all ${number} verified tasks?`;
   if ((await sure(title, words, { yes: "Merge all" })) === null) return;
-  button.disabled = true;
   const merged = [];
-  const tasks = number === 1 ? "one task" : `${number} tasks`;
-  const slow = [`Merging ${tasks}…`, "If the target has moved, each is checked or reviewed again first."];
+  merging = `Merging ${number === 1 ? "one task" : `${number} tasks`}…`;
+  markMerging();
+  const slow = [merging, "If the target has moved, each is checked or reviewed again first."];
   const names = new Map([...document.querySelectorAll("#inbox-project option")].map((one) => [one.value, `${one.textContent} `]));
   for (const project of JSON.parse(button.dataset.projects)) {
     await attempt(async () => {
@@ -102,7 +117,8 @@ async function mergeAll(button) {
     });
   }
   if (merged.length) toast(`Merged: ${merged.join(", ")}`);
-  button.disabled = false;
+  merging = "";
+  markMerging();
   renew("all");
 }
 
@@ -137,6 +153,6 @@ addKeys("Inbox", [
   { keys: ["a"], words: "do what the button of the entry says", when: current, careful: true, needs: "reviewer",
     run: () => [...current().querySelectorAll("[id^=do-]")].find((one) => one.offsetParent)?.click() },
   { keys: ["M"], words: "merge all verified tasks", when: () => document.getElementById("merge-all"), needs: "maintainer",
-    run: () => document.getElementById("merge-all").click() },
+    run: () => mergeAll(document.getElementById("merge-all")) },
   { keys: ["c"], words: "copy the command", when: current, run: () => current().querySelector("[data-copy]")?.click() },
 ]);

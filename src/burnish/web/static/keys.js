@@ -93,7 +93,7 @@ function settlePending(key = "", isLetter = false) {
 function setPrefix(key) {
   clearTimeout(timer);
   prefix = key;
-  if (key) timer = setTimeout(() => (prefix = ""), 1200);
+  if (key) timer = setTimeout(() => (prefix = ""), 2000);
 }
 
 /** Shows all shortcuts of this page. */

@@ -13,6 +13,8 @@ let diffView = "";
 
 /** Fetches a part again soon, if it is on the page. */
 export const refresh = gathered(async (names) => {
+  // between a decision and the run that it starts, the task looks as if it had been interrupted
+  if (document.querySelector("form[data-sending]")) return names.forEach((name) => skipped.add(name));
   const current = names.filter((name) => loaded.has(name));
   if (current.length) await attempt(() => fetchParts(current));
 });
@@ -56,11 +58,14 @@ function replacePart(fresh) {
 }
 
 // what was not replaced because of a form in it, once the form is left
-document.addEventListener("focusout", () => setTimeout(() => {
+document.addEventListener("focusout", () => setTimeout(releaseParts));
+
+/** Fetches the parts that were not replaced while a form was being filled in or sent. */
+export function releaseParts() {
   const names = [...skipped];
   skipped.clear();
   names.forEach((name) => refresh(name));
-}));
+}
 
 /** Which element of the part has the focus: by its id, or as a line or the heading of a file. */
 function focusPlace(part) {

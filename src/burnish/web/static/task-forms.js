@@ -1,7 +1,7 @@
 // Decisions of the user. Each request names the commit that was shown when the form was opened.
 import { api, attempt, make, Problem } from "./burnish.js";
 import { dropTexts, keepTexts } from "./drafts.js";
-import { path, refresh, task } from "./task-context.js";
+import { path, refresh, releaseParts, task } from "./task-context.js";
 import { tellOutcome } from "./task-outcome.js";
 
 const head = () => document.getElementById("part-head").dataset;
@@ -147,10 +147,12 @@ async function submit(event) {
   // events of this act arrive before its answer
   form.toggleAttribute("data-sending", true);
   isFixStarted = false;
+  let isSent = false;
   try {
     const outcome = await (box ? act(form, box) : form.dataset.answer ? answer(form) : decide(form, event.submitter.value));
     // the dialog shows what came back
     if (!outcome) return;
+    isSent = true;
     form.removeAttribute("data-touched");
     dropTexts(form);
     document.activeElement?.blur?.();
@@ -167,10 +169,17 @@ async function submit(event) {
     if (box) message.scrollIntoView({ block: "nearest" });
   } finally {
     form.removeAttribute("data-sending");
-    buttons.forEach((button) => (button.disabled = false));
+    // a form of the page that was sent is replaced in a moment, and cannot be sent twice until then
+    if (box || !isSent) buttons.forEach((button) => (button.disabled = false));
+    // a disabled button cannot keep the focus
+    if (!isSent && document.activeElement === document.body) (isNoteMissing(form, event) ? form.elements.note : event.submitter)?.focus();
   }
+  releaseParts();
   for (const name of ["head", "gate", "story", "findings", "changes"]) refresh(name);
 }
+
+/** A comment is refused without words: the note is where they go. */
+const isNoteMissing = (form, event) => event.submitter?.value === "comment" && !form.elements.note?.value.trim();
 
 // what leaves the decision about the task open
 const STAYS = new Set(["waive", "resolve", "reopen", "reply", "comment"]);

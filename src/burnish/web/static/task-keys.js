@@ -58,10 +58,9 @@ export function startKeys() {
     { keys: ["i"], words: "ignore white space, or show it", run: () => press("[data-ignore-space]"), when: onChanges, careful: true },
     { keys: ["b"], words: "choose which changes are shown", run: () => document.getElementById("span").focus(),
       when: () => onChanges() && document.getElementById("span"), careful: true },
-    { keys: ["r"], words: "reply to the finding", run: () => press("[data-rule=reply]", finding()), when: finding, careful: true,
-      needs: "reviewer" },
-    { keys: ["w"], words: "waive, resolve or reopen the finding", run: () => press("[data-rule]:not([data-rule=reply])", finding()),
-      when: finding, careful: true, needs: "reviewer" },
+    { keys: ["r"], words: "reply to the finding", run: () => rule("r", "[data-rule=reply]"), careful: true, needs: "reviewer" },
+    { keys: ["w"], words: "waive, resolve or reopen the finding", run: () => rule("w", "[data-rule]:not([data-rule=reply])"),
+      careful: true, needs: "reviewer" },
   ]);
   addKeys("Decide", [
     { keys: ["o"], words: "open or close the text of the review", run: toggleReview, when: () => document.getElementById("gate-details"),
@@ -124,6 +123,14 @@ function focus(element) {
 
 const finding = () => document.activeElement?.closest?.(".finding:not(.draft), .finding-item");
 const press = (selector, within = document) => within.querySelector(selector)?.click();
+
+/** Presses a button of the finding that has the focus; without one, a finding is chosen first. */
+function rule(key, selector) {
+  const chosen = finding();
+  if (chosen) return press(selector, chosen);
+  toFinding(1);
+  if (finding()) toast("This finding is chosen.", { hint: `Press ${key} again to answer it.` });
+}
 
 function toggleReview() {
   const details = document.getElementById("gate-details");

@@ -11,10 +11,13 @@ let isRunAwaited = false;
 /** Shows what happened until the next act or until the page is left; `undo` takes it back. */
 export async function tellOutcome(words, undo = null, isRun = false) {
   isRunAwaited = isRun;
+  const hadFocus = box.contains(document.activeElement);
   box.classList.remove("bad", "warn");
   box.replaceChildren(make("strong", { textContent: words }));
   if (undo) box.append(undoButton(undo, () => (box.hidden = true)));
   box.hidden = false;
+  // the form that was sent is gone: Tab goes on to the next task, not to the top of the page
+  if (hadFocus || document.activeElement === document.body) box.focus({ preventScroll: true });
   const next = await nextEntry();
   if (next) box.append(next);
 }
