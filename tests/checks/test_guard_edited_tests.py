@@ -362,6 +362,8 @@ DATA = {
     "a module of constants": ("expected.py", CONSTANTS, "from expected import ADD\n", "a + b\n", True),
     "a helper in the package": ("shop/testing.py", HELPER, "from shop.testing import close", "a + b\n", True),
     "an exported helper": ("shop/testing.py", HELPER, "import shop.testing\n", "from . import testing\n", True),
+    "a helper that is exported by its full name": ("shop/testing.py", HELPER, "import shop.testing\n", "from shop import testing\n", True),
+    "a helper that a script calls": ("shop/testing.py", HELPER, "import shop.testing\n", "from shop import testing\nprint(testing.close(1, 2))\n", False),
     "an exported helper that other code uses": ("shop/testing.py", HELPER, "import shop.testing\n", "from . import testing\n\ndef f():\n", False),
     "an exported helper in JavaScript": ("src/assertions.js", "export const f = () => 3;\n", "import { f } from '../src/assertions';\n", "export { f } from './assertions';\n", True),
     "a module in a folder of helpers": ("shop/_testing/sums.py", HELPER, "from shop._testing.sums import close\n", "a + b\n", True),

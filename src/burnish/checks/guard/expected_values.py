@@ -205,12 +205,16 @@ def helps_tests(path: str) -> bool:
 
 
 def without_exports(text: str, path: str) -> str:
-    """Code without the lines with which a package exports this module. Code that defines something uses it."""
-    if _DEFINES.search(text):
-        return text
+    """Code without the lines with which a package exports this module. Code that defines or calls something uses it."""
     stem = re.escape(PurePosixPath(path).stem)
-    exports = rf"^from\s+\.(?:{stem})?\s+import\b.*|^export\b.*\bfrom\s*[\"']\./{stem}(?:\.\w+)?[\"'].*"
-    return re.sub(exports, "", text, flags=re.M)
+    if _DEFINES.search(text) or re.search(rf"\b{stem}\.\w+\(", text):
+        return text
+    exports = (
+        rf"^from\s+\.{stem}\s+import\b.*",
+        rf"^from\s+[\w.]+\s+import\b.*\b{stem}\b.*",
+        rf"^export\b.*\bfrom\s*[\"']\./{stem}(?:\.\w+)?[\"'].*",
+    )
+    return re.sub("|".join(exports), "", text, flags=re.M)
 
 
 def only_tests_name(path: str, tests: Sequence[str], code: Sequence[str], old_text: str | None = None) -> bool:
