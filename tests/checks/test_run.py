@@ -336,7 +336,8 @@ def test_checks_see_no_keys(cwd: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_sandbox_can_be_put_around_each_check(cwd: Path) -> None:
     bubblewrap = cwd.parent / "bwrap"
-    bubblewrap.write_text('#!/bin/sh\necho "$@"\n')
+    # the shim adds `--json-status-fd N`
+    bubblewrap.write_text('#!/bin/sh\nshift 2\necho "$@"\n')
     bubblewrap.chmod(0o755)
     place = Placement.plain(cwd, lambda argv, name, where: (str(bubblewrap), *argv[:2], name, where.name[:7]))
     report = run_one(CheckSpec("test", "exit 1"), cwd, place=place)
