@@ -94,7 +94,7 @@ BY_INDEX = (
 
 def _scans(store: Store, project: str, query: str) -> list[str]:
     """The steps of a query that go through a whole table."""
-    params = {"project": project, "task": 5, "run": 1, "since": 0, "limit": 9, "dead": []}
+    params = {"project": project, "task": 5, "run": 1, "since": 0, "limit": 9, "dead": [], "busy": []}
     text, flat = fill(queries()[query], params)
     plan = store._db._connection().execute("EXPLAIN QUERY PLAN " + text, flat).fetchall()
     return [f"{query}: {step['detail']}" for step in plan if step["detail"].startswith("SCAN ")]

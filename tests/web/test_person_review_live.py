@@ -140,8 +140,9 @@ def test_comments_survive_a_reload_and_are_sent_as_findings(served: Served, open
         while not held:
             page.wait_for_timeout(20)
         answer = held[0].fetch()
-        until(page, "document.getElementById('part-head').dataset.status === 'in_progress'")
-        page.wait_for_timeout(300)
+        # the page stays as it was sent: the task would look as if it had been interrupted
+        page.wait_for_timeout(600)
+        assert page.get_attribute("#part-head", "data-status") != "in_progress" and page.locator("#gate").is_visible()
         assert not page.locator("[data-stale]").is_visible(), "the person's own act has changed the task"
         held[0].fulfill(response=answer)
         page.wait_for_selector("#outcome:has-text('Requested changes') #next-entry")

@@ -340,10 +340,11 @@ def test_words_typed_without_a_field_do_nothing_and_the_reasons_open_without_an_
         assert not page.is_visible(".gate .error")
         page.keyboard.press("Control+Enter")
         page.wait_for_selector(".gate .error:has-text('Choose a reason, or explain it.')")
-        # Escape closes the reasons, then leaves the note with its words
+        # Escape closes the reasons, where letters are keys; and leaves the note with its words
         page.keyboard.press("Escape")
-        until(page, "document.getElementById('gate-why').hidden && document.activeElement.id === 'gate-note'")
+        until(page, "document.getElementById('gate-why').hidden && document.activeElement.value === 'approve'")
         assert page.locator("[name=choice].primary").inner_text().startswith("Request changes")
+        page.locator("#gate-note").focus()
         page.keyboard.type("keep")
         page.keyboard.press("Escape")
         until(page, "document.activeElement === document.body")
