@@ -133,6 +133,15 @@ def test_a_user_can_accept_changes_of_files_whose_tests_were_not_run(tmp_path: P
     assert lab.task()["status"] == "verified"
 
 
+@pytest.mark.parametrize("checks", ["test: null, lint: null", "test: null, lint: 'true'"])
+def test_nothing_waits_in_a_project_whose_settings_name_no_tests(tmp_path: Path, checks: str) -> None:
+    lab = lab_with(tmp_path, {"tests/test_store.py": STORE_TEST})
+    lab.settle(f"checks: {{{checks}}}\nreview: {{agents: [judge], max_cycles: 1}}\n")
+    lab.burnish("run", code=None)
+    assert lab.task()["status"] == "verified"
+    assert "were not run" not in str(lab.show()["cycles"][0]["warnings"])
+
+
 EXPECTED_FAILURE = "\n\n@pytest.mark.xfail\ndef test_no():\n    assert insert(1) == 9\n"
 QUIET = {
     "a helper that names the file": {"tests/conftest.py": "import store\n", "tests/test_store.py": STORE_TEST},

@@ -315,14 +315,18 @@ def _tests_not_run(comparisons: tuple[Comparison, ...], skipped_specs: list[Chec
 def _tests_of_change(setup: TaskSetup, comparisons: tuple[Comparison, ...], *, is_all: bool) -> TestsOfChange | None:
     """The tests of the changed files; None if all were run, or if there are too many. `is_all`: all checks ran."""
     unrun, partly_unrun = dict(setup.policy.unrun_files), dict(setup.policy.partly_unrun_files)
-    files = setup.workspace.files(setup.head().sha)
-    paths = [path for path in files if path in unrun or is_test_file(path) or path.endswith("conftest.py")]
     reports = [one.report for one in comparisons if one.report.name != "lint"]
     results = {file.path: file for one in reports for file in sorted(one.test_files, key=lambda file: file.run)}
     skip_count = sum(one.counts.skipped for one in reports if one.counts and not one.test_files)
+    may_lack = bool(unrun or partly_unrun or skip_count) or any(file.skipped for file in results.values())
     # A file that no report names may be run by a check that reports no files, or reports them from another folder.
-    is_complete = is_all and all(one.test_files and not one.partial for one in reports) and results.keys() <= set(files)
-    may_lack = unrun or partly_unrun or skip_count or any(file.skipped for file in results.values())
+    # Without any tests, burnish warns, and nothing waits.
+    is_complete = is_all and bool(reports) and all(one.test_files and not one.partial for one in reports)
+    if not (may_lack or is_complete):
+        return None
+    files = setup.workspace.files(setup.head().sha)
+    paths = [path for path in files if path in unrun or is_test_file(path) or path.endswith("conftest.py")]
+    is_complete = is_complete and results.keys() <= set(files)
     may_lack = may_lack or any(path.endswith("conftest.py") or path not in results for path in paths if is_complete)
     if not may_lack or len(paths) > MAX_TEST_FILES:
         return None
