@@ -514,7 +514,7 @@ def test_a_lock_file_that_becomes_a_program_is_shown_as_text() -> None:
 
 def test_a_renamed_lock_file_has_the_digest_of_a_new_one() -> None:
     packed = pack(_locked("Cargo.lock", CARGO, CARGO, status="R", old_path="fixtures/Cargo.lock"), 10_000)
-    assert packed.shown == ("web/Cargo.lock",) and "+ new version anyhow 1.0.80" in packed.text
+    assert packed.shown == ("web/Cargo.lock",) and "+ new package anyhow 1.0.80" in packed.text
 
 
 def test_what_a_digest_cannot_explain_is_shown_as_text() -> None:
