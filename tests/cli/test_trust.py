@@ -61,6 +61,50 @@ def test_a_change_asks_again_and_the_difference_is_shown(lab: Lab) -> None:
     assert '+workspace.setup: "touch evil"' in lab.burnish("trust", "--show").out
 
 
+def finds_checks(lab: Lab) -> Path:
+    settings = lab.repo.path / "burnish.yaml"
+    settings.write_text(settings.read_text().replace("checks: {test: null", "checks: {test: auto"))
+    return settings
+
+
+def test_the_id_of_a_report_accepts_what_was_shown_and_nothing_else(lab: Lab) -> None:
+    settings = finds_checks(lab)
+    shown = lab.burnish("trust", "--show", "--json").json["id"]
+    assert f"trust {shown}" in lab.burnish("trust", "--show").out
+    before = settings.read_text()
+    settings.write_text(before + "workspace: {setup: touch evil}\n")
+    assert "nothing was accepted" in lab.burnish("trust", shown, code=4).err
+    settings.write_text(before)
+    (lab.repo.path / "Makefile").write_text("test:\n\ttouch evil\n")
+    assert "nothing was accepted" in lab.burnish("trust", shown, code=4).err
+    assert "nothing was accepted" in lab.burnish("trust", shown[:12], code=4).err
+    (lab.repo.path / "Makefile").unlink()
+    assert lab.burnish("trust", "--show", "--json").json["trusted"] is False
+    assert "Trusted: " in lab.burnish("trust", shown).out
+    assert "Already trusted" in lab.burnish("trust", shown).out
+    lab.burnish("trust", "--show", shown, code=2)
+
+
+def test_what_was_accepted_without_a_look_is_printed(lab: Lab) -> None:
+    out = lab.burnish("trust").out
+    assert "This was accepted:" in out and "agents.robot.argv" in out and "(burnish.yaml:3)" in out
+    settings = lab.repo.path / "burnish.yaml"
+    settings.write_text(settings.read_text() + "workspace: {setup: touch good}\n")
+    assert '+workspace.setup: "touch good"' in lab.burnish("trust").out
+
+
+@pytest.mark.slow
+def test_on_a_terminal_a_check_that_appears_after_the_list_was_shown_is_not_accepted(lab: Lab) -> None:
+    lab.add()
+    finds_checks(lab)
+    with terminal(lab, "run") as screen:
+        screen.expect("Trust this checkout")
+        (lab.repo.path / "Makefile").write_text("test:\n\ttouch evil\n")
+        screen.answer("y\n", after="[y/N/s(how)] ")
+        assert screen.ended() == 4, screen.plain
+    assert "changed while you were reading" in screen.plain and started(lab) == []
+
+
 @pytest.mark.slow
 def test_on_a_terminal_a_yes_trusts_and_goes_on(lab: Lab) -> None:
     lab.add()

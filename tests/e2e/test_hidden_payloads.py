@@ -135,13 +135,20 @@ def test_the_target_of_a_moved_link_is_shown(user_repo: UserRepo, hermetic: Path
 
 @pytest.mark.parametrize(
     ("old", "new"),
-    [("notes.txt", "conftest.py"), ("docs/sample", "Makefile"), ("hooks/run.sample", "hooks/run"), ("a.md", "a.sh")],
+    [
+        ("notes.txt", "conftest.py"),
+        ("docs/sample", "Makefile"),
+        ("hooks/run.sample", "hooks/run"),
+        ("a.md", "a.sh"),
+        ("docs/ci.yml", ".github/workflows/ci.yml"),
+        ("examples/conftest.py", "conftest.py"),
+        ("helpers.py", "json.py"),
+        ("docs/pre-commit", ".githooks/pre-commit"),
+    ],
 )
 @pytest.mark.parametrize("edit", [b"", b"# edited\n"], ids=["unchanged", "edited"])
 @pytest.mark.attacks("hide a payload from reviewers", 2)
-def test_text_that_is_renamed_to_another_file_type_is_shown(
-    user_repo: UserRepo, hermetic: Path, old: str, new: str, edit: bytes
-) -> None:
+def test_text_of_a_renamed_file_is_shown(user_repo: UserRepo, hermetic: Path, old: str, new: str, edit: bytes) -> None:
     content = CODE.encode() + b"#\n" * 40
     write(user_repo.path, {old: content})
     user_repo.commit({}, "before")
@@ -155,12 +162,14 @@ def test_text_that_is_renamed_to_another_file_type_is_shown(
     assert {how_shown(change, reads_files=reads) for reads in (True, False)} == {"seen"}
 
 
-def test_a_binary_file_that_is_renamed_to_another_file_type_is_described(user_repo: UserRepo, hermetic: Path) -> None:
-    write(user_repo.path, {"data.bin": PNG})
+@pytest.mark.parametrize(("old", "new"), [("data.bin", "module.so"), ("docs/tool.jar", "wrapper/tool.jar")])
+def test_a_renamed_binary_file_is_described(user_repo: UserRepo, hermetic: Path, old: str, new: str) -> None:
+    write(user_repo.path, {old: PNG})
     user_repo.commit({}, "before")
     world = GitWorld.make(user_repo, hermetic / "burnish")
     workspace = world.workspace()
-    (workspace.path / "data.bin").rename(workspace.path / "module.so")
+    (workspace.path / old).unlink()
+    write(workspace.path, {new: PNG})
     commit(workspace)
     assert how_shown(workspace.changes(world.base.commit, str(workspace.tip())), reads_files=True) == "hidden"
 

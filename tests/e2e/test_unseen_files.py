@@ -74,15 +74,19 @@ def test_that_a_reviewer_lists_a_binary_file_as_inspected_changes_nothing(tmp_pa
 
 
 @pytest.mark.long
-def test_a_deleted_or_renamed_binary_file_needs_nobody(tmp_path: Path) -> None:
-    lab = Lab.make(tmp_path, author="os.remove('a.png'); os.rename('b.png', 'c.png'); print('done')", judge=APPROVE)
+def test_a_deleted_binary_file_needs_nobody_and_a_renamed_one_does(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, author="os.remove('a.png'); print('done')", judge=APPROVE)
     for name in ("a.png", "b.png"):
         (lab.repo.path / name).write_bytes(PNG + name.encode())
     lab.repo.commit({}, "pictures")
     lab.add("Tidy up")
     lab.burnish("run")
     assert lab.task()["status"] == "verified"
-    assert "was b.png: c.png" in lab.calls()[1]["prompt"]
+    lab.agent("robot", "os.rename('b.png', 'c.png'); print('done')")
+    number = lab.add("Rename it")
+    lab.burnish("run", number, code=1)
+    assert lab.task(number)["status"] == "waiting_approval"
+    assert "was b.png: c.png" in lab.calls()[-1]["prompt"]
 
 
 def test_the_static_reviewer_does_not_pass_binary_files_either(tmp_path: Path) -> None:

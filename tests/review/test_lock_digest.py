@@ -489,10 +489,10 @@ def test_a_changed_order_is_told_beside_a_new_element() -> None:
     assert words is not None and "order" in words
 
 
-def _locked(name: str, old: str, new: str, new_mode: str = "100644") -> Change:
+def _locked(name: str, old: str, new: str, **fields: str) -> Change:
     file = modified(f"web/{name}")
     blobs = {"1" * 40: old.encode(), "2" * 40: new.encode()}
-    made = change(type(file)(**{**_fields(file), "old_blob": "1" * 40, "new_blob": "2" * 40, "new_mode": new_mode}))
+    made = change(type(file)(**{**_fields(file), "old_blob": "1" * 40, "new_blob": "2" * 40, **fields}))
     return with_lock_digests(made, lambda wanted: {blob: blobs[blob] for blob in wanted})
 
 
@@ -510,6 +510,11 @@ def test_the_reviewer_gets_the_digest_in_place_of_the_text() -> None:
 def test_a_lock_file_that_becomes_a_program_is_shown_as_text() -> None:
     packed = pack(_locked("Cargo.lock", CARGO, CARGO.replace("1.0.80", "1.0.81"), new_mode="100755"), 10_000)
     assert "+y = 2" in packed.text and "new version anyhow" not in packed.text
+
+
+def test_a_renamed_lock_file_has_the_digest_of_a_new_one() -> None:
+    packed = pack(_locked("Cargo.lock", CARGO, CARGO, status="R", old_path="fixtures/Cargo.lock"), 10_000)
+    assert packed.shown == ("web/Cargo.lock",) and "+ new package anyhow 1.0.80" in packed.text
 
 
 def test_what_a_digest_cannot_explain_is_shown_as_text() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from burnish.core.change import Change, ChangedFile, HiddenContent
+from burnish.core.change import Change, ChangedFile, HiddenContent, Hunk
 from burnish.review.context import ReviewPrompt, coverage, merge_prompts
 from burnish.review.packing import DOCS, GENERATED, SOURCE, TEST, batches, kind, only, pack, passes
 from burnish.review.quoting import quoted, unquoted
@@ -72,11 +72,39 @@ def test_hunks_are_never_cut_and_a_file_shown_in_part_is_not_shown() -> None:
     assert packed.text.count("@@ -") == packed.text.count("+y = 2") > 0
 
 
-def test_deletions_and_renames_are_one_line_each() -> None:
+def test_deletions_and_renames_of_empty_files_are_one_line_each() -> None:
     packed = pack(change(deleted("src/old.py"), renamed("src/b.py", "src/c.py")), 10_000)
     assert "deleted, 2 lines: src/old.py" in packed.text
-    assert "renamed unchanged, was src/b.py: src/c.py" in packed.text
+    assert "renamed, empty, was src/b.py: src/c.py" in packed.text
     assert "@@" not in packed.text
+
+
+def test_unchanged_lines_of_renamed_files_come_after_all_changed_lines() -> None:
+    moved = replace(renamed("a/z.py", "b/z.py"), unchanged=same_lines(1, 40))
+    edited = replace(renamed("a/y.py", "b/y.py"), hunks=modified("b/y.py").hunks, unchanged=same_lines(3, 40))
+    both = change(moved, edited, modified("src/x.py"))
+    everything = pack(both, 10_000)
+    assert everything.shown == ("b/z.py", "b/y.py", "src/x.py")
+    assert everything.text.count("part of this review") == 2
+    assert everything.text.index("+y = 2") < everything.text.index("@@ -3,40 +3,40 @@")
+    packed = pack(both, 400)
+    assert packed.shown == ("src/x.py",) and packed.not_shown == ("b/z.py", "b/y.py")
+    assert packed.text.count("+y = 2") == 2 and "(was a/y.py) (only 1 of 2 hunks above)" in packed.text
+
+
+@pytest.mark.parametrize("limit", [500, 10_000])
+def test_an_agent_that_reads_no_files_gets_all_lines_of_a_renamed_file(limit: int) -> None:
+    moved = replace(renamed("a/z.py", "b/z.py"), unchanged=same_lines(1, 200))
+    parts = [pack(part, limit, reads_files=False) for part in passes(change(moved), limit)]
+    assert all(part.shown == ("b/z.py",) and not part.not_shown for part in parts)
+    text = "".join(part.text for part in parts)
+    assert all(f" line {number}\n" in text for number in range(1, 201))
+    assert all(part.text.count("part of this review") == 1 for part in parts)
+
+
+def same_lines(start: int, count: int) -> tuple[Hunk, ...]:
+    lines = "".join(f" line {number}\n" for number in range(start, start + count))
+    return (Hunk(start, count, start, count, f"@@ -{start},{count} +{start},{count} @@\n{lines}"),)
 
 
 def test_a_link_or_submodule_is_shown_even_where_its_name_looks_generated() -> None:

@@ -8,18 +8,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from burnish.cli.output import coloured, columns, pad, paint, say, say_json, tell, visible, width
-from burnish.cli.parameters import Option
+from burnish.cli.parameters import Argument, Option
 from burnish.cli.session import AsJson, follow_move, start_dir, tell_approval_cost
 from burnish.errors import Untrusted
 
 if TYPE_CHECKING:
     from burnish.features.trust.report import NamedThing, TrustReport
+    from burnish.git.discovery import FoundRepository
 
 # lines of the list and of the difference that the question shows; `s` shows the rest
 MAX_LINES = 24
 
 
 def trust(
+    shown_id: Annotated[
+        str | None,
+        Argument(
+            metavar="ID",
+            help="Accept only what `burnish trust --show` listed under this id; refuse if it has changed since.",
+            show_default=False,
+        ),
+    ] = None,
     show: Annotated[
         bool, Option("--show", help="List what the repository would run and read; accept nothing.")
     ] = False,
@@ -30,6 +39,7 @@ def trust(
     This accepts the settings, prompts, context files and templates as they are now. A later change needs your
     consent again.
     """
+    from burnish.errors import BadInput
     from burnish.features.trust.report import report_of
     from burnish.git.discovery import discover
     from burnish.runtime import trust as trusting
@@ -37,19 +47,10 @@ def trust(
     found = discover(start_dir())
     if not show:
         follow_move()
-        before = trusting.examine(found)
-        after = trusting.grant(found, how=trusting.BY_COMMAND)
-        report = report_of(after)
-        if as_json:
-            say_json(report.as_json())
-        elif before.is_trusted:
-            say(f"Already trusted: {visible(str(found.root))}")
-        else:
-            say(f"Trusted: {visible(str(found.root))}. Its checks may run and its settings apply.")
-            say("`burnish trust --show` lists what it may run and read; `burnish untrust` revokes the trust.")
-        if not as_json:
-            tell_approval_cost()
+        _accept(found, shown_id, as_json=as_json)
         return 0
+    if shown_id is not None:
+        raise BadInput("--show takes no id.", hint="Use `burnish trust --show`, or `burnish trust ID`.")
     report = report_of(trusting.examine(found))
     if as_json:
         say_json(report.as_json())
@@ -57,6 +58,25 @@ def trust(
         for line in lines(report, room=columns(sys.stdout), colour=coloured(sys.stdout)):
             say(line)
     return report.problem.exit_code if report.problem else 0
+
+
+def _accept(found: FoundRepository, shown_id: str | None, *, as_json: bool) -> None:
+    from burnish.features.trust.report import accept
+    from burnish.runtime import trust as trusting
+
+    was_trusted = trusting.examine(found).is_trusted
+    report = accept(found, how=trusting.BY_COMMAND, shown_id=shown_id)
+    if as_json:
+        say_json(report.as_json())
+        return
+    if was_trusted:
+        say(f"Already trusted: {visible(str(found.root))}")
+    else:
+        say(f"Trusted: {visible(str(found.root))}. Its checks may run and its settings apply. This was accepted:")
+        for line in (*_news(report, coloured(sys.stdout)), *body(report, room=columns(sys.stdout))):
+            say(line)
+        say("`burnish untrust` revokes the trust.")
+    tell_approval_cost()
 
 
 def untrust(as_json: AsJson = False) -> None:
@@ -85,7 +105,7 @@ def lines(report: TrustReport, *, room: int, colour: bool) -> Iterator[str]:
         yield f"It cannot be trusted because its settings do not load: {visible(report.problem.what)}"
         yield f"  {visible(report.problem.hint)}"
     elif not report.trust.is_trusted:
-        yield f"To trust it: {report.trust.command()}"
+        yield f"To trust exactly this: {report.trust.command(report.id)}"
 
 
 def body(report: TrustReport, *, room: int) -> Iterator[str]:
@@ -133,7 +153,7 @@ def _tone(line: str) -> str:
 def offer(error: Untrusted) -> bool:
     """Ask the user whether to trust the checkout; False without a terminal."""
     from burnish.cli.gate import can_ask
-    from burnish.features.trust.report import report_of
+    from burnish.features.trust.report import ChangedSinceShown, accept, report_of
     from burnish.git.discovery import discover
     from burnish.runtime import trust as trusting
     from burnish.runtime.reader import refuse_inside_phase
@@ -154,8 +174,8 @@ def offer(error: Untrusted) -> bool:
     if not _answer(report, report_lines[MAX_LINES:]):
         return False
     try:
-        trusting.grant(found, how=trusting.BY_ANSWER, shown_trust=report.trust)
-    except Untrusted:
+        accept(found, how=trusting.BY_ANSWER, shown_id=report.id)
+    except ChangedSinceShown:
         tell("The checkout changed while you were reading, so it is not trusted. Run the command again.")
         return False
     return True

@@ -44,6 +44,8 @@ class ChangedFile:
     # its bytes are not text, and `hidden` describes them; content that can be decoded has hunks instead
     binary: bool = False
     hunks: tuple[Hunk, ...] = ()
+    # of a renamed file: the lines between the hunks, because another name can give the same lines another meaning
+    unchanged: tuple[Hunk, ...] = ()
     # the `diff --git …` lines up to the first hunk
     header: str = ""
     hidden: HiddenContent | None = None
@@ -87,8 +89,15 @@ class ChangedFile:
 
     @property
     def is_shown_whole(self) -> bool:
-        """Whether lines that did not change matter as well."""
+        """Whether the hunks have all lines, also those that did not change."""
         return self.becomes_executable or self.gets_other_type
+
+    @property
+    def all_hunks(self) -> tuple[Hunk, ...]:
+        """The hunks and the lines between them, in the order of the new file."""
+        if not self.unchanged:
+            return self.hunks
+        return tuple(sorted((*self.hunks, *self.unchanged), key=lambda hunk: (hunk.new_start, hunk.old_start)))
 
     def changed_lines(self) -> set[int]:
         """Numbers, in the new file, of the lines that were added or altered."""

@@ -63,8 +63,10 @@ def complete(project: Project, change: Change) -> Change:
     whole = {path for path in texts if files[path].is_shown_whole or _is_moved_link(files[path])}
     hunks = _differences(project, {path: pair for path, pair in texts.items() if path not in whole})
     hunks |= _whole_files(project, {path: texts[path] for path in texts if path in whole})
-    for path in texts:
-        files[path] = replace(files[path], hunks=hunks.get(path, ()), header=_header(files[path]))
+    for path, pair in texts.items():
+        shown = hunks.get(path, ())
+        unchanged = tuple(_between(shown, pair[1])) if files[path].status == "R" and path not in whole else ()
+        files[path] = replace(files[path], hunks=shown, unchanged=unchanged, header=_header(files[path]))
     files |= _encoded_at_checkout(project, change.new_tree, list(files.values()))
     return replace(change, files=tuple(_printable(files[file.path]) for file in change.files))
 
@@ -132,7 +134,7 @@ def _is_odd(file: ChangedFile) -> bool:
         return False
     if file.binary or any(_BROKEN.search(hunk.text) for hunk in file.hunks):
         return True
-    return file.is_shown_whole or _is_moved_link(file)
+    return file.is_shown_whole or file.status == "R"
 
 
 def _is_moved_link(file: ChangedFile) -> bool:
@@ -284,9 +286,9 @@ def _differences(
     project: Project, texts: Mapping[str, tuple[str, str]], context: int = 3
 ) -> dict[str, tuple[Hunk, ...]]:
     """Hunks between decoded texts, computed by git: difflib takes minutes for a maliciously crafted file."""
-    if not texts:
+    paths = [path for path, (old, new) in texts.items() if old != new]
+    if not paths:
         return {}
-    paths = list(texts)
     with tempfile.TemporaryDirectory(prefix="decoded-", dir=project.own) as folder, disk_errors("decoding files"):
         for side, name in enumerate(("old", "new")):
             place = Path(folder, name)
@@ -311,6 +313,20 @@ def _whole_files(project: Project, texts: Mapping[str, tuple[str, str]]) -> dict
         text = heading + "".join(f" {line}\n" for line in lines)
         hunks[path] = (Hunk(1, len(lines), 1, len(lines), text),) if lines else ()
     return hunks
+
+
+def _between(hunks: Sequence[Hunk], text: str) -> Iterator[Hunk]:
+    """The lines of the new text that are in none of the hunks."""
+    lines = text.removesuffix("\n").split("\n") if text else []
+    old, new = 1, 1
+    for hunk in (*hunks, Hunk(0, 0, len(lines) + 1, 1, "")):
+        # a side without lines is named by the line before it
+        count = hunk.new_start + (hunk.new_lines == 0) - new
+        if count > 0:
+            words = "".join(f" {line}\n" for line in lines[new - 1 : new - 1 + count])
+            yield Hunk(old, count, new, count, f"@@ -{old},{count} +{new},{count} @@\n{words}")
+        old = hunk.old_start + hunk.old_lines + (hunk.old_lines == 0)
+        new += max(count, 0) + hunk.new_lines
 
 
 def _no_index(project: Project, folder: Path, context: int) -> bytes:

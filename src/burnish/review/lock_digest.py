@@ -80,11 +80,12 @@ def with_lock_digests(change: Change, read: ReadBlobs) -> Change:
 def _is_lock(file: ChangedFile) -> bool:
     plain = file.status in ("A", "M", "R") and not file.binary and not file.is_symlink and not file.hidden
     # an executable file is not a lock file, whatever its name
-    return plain and not file.is_executable and bool(file.hunks) and PurePosixPath(file.path).name in READERS
+    return plain and not file.is_executable and bool(file.all_hunks) and PurePosixPath(file.path).name in READERS
 
 
 def _digest_of(file: ChangedFile, blobs: Mapping[str, bytes | None]) -> tuple[str, ...]:
-    new, old = blobs.get(file.new_blob), b"" if file.status == "A" else blobs.get(file.old_blob)
+    # a renamed file counts as new: what did not change may take effect at its new place only
+    new, old = blobs.get(file.new_blob), b"" if file.status in ("A", "R") else blobs.get(file.old_blob)
     if new is None or old is None:
         return ()
     return digest(PurePosixPath(file.path).name, old, new) or ()

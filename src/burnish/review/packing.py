@@ -71,20 +71,21 @@ def pack(
     summarised_files = [file for file in files if _is_summarised(file)]
     rest = sorted((file for file in files if not _is_summarised(file)), key=lambda file: kind(file.path))
     whole, part = _choose(rest, limit)
-    diff = "".join(_diff(file, part.get(file.path)) for file in rest if file.path in whole or file.path in part)
+    hunks = part | {file.path: file.all_hunks for file in rest if file.path in whole}
+    diff = "".join(_diff(file, hunks[file.path]) for file in rest if file.path in hunks)
     whole -= set(redacted_paths)
     left_out = [file for file in rest if file.path not in whole]
     hidden_descriptions = [_description(file) for file in files if file.hidden]
     blocks = [
         fenced(diff, "diff", tag=tag) if diff else "",
         _names("Shown whole", [_count(file) for file in rest if file.path in whole], tag),
-        _names("Deleted or renamed without a change", [_summary(f) for f in summarised_files if not f.hidden], tag),
+        _names("Deleted, or renamed and empty", [_summary(f) for f in summarised_files if not f.hidden], tag),
         _names(
             "Content that cannot be shown (described only; a person is asked to look at it)", hidden_descriptions, tag
         ),
         _names(
             _left_out_words(reads_files),
-            [_left_out_line(file, part.get(file.path), redacted_paths) for file in left_out],
+            [_left_out_line(file, part.get(file.path, ()), redacted_paths) for file in left_out],
             tag,
         ),
     ]
@@ -113,10 +114,11 @@ def find_redacted_paths(change: Change, paths: Iterable[str], prompt: str) -> tu
 
 def _is_sent_whole(file: ChangedFile, redacted_prompt: str) -> bool:
     """Whether the redacted prompt contains all new text; a redaction may span two files."""
-    text = _diff(as_shown(file), None)
+    shown_file = as_shown(file)
+    text = _diff(shown_file, shown_file.all_hunks)
     redacted_text = NO_SECRETS.redact(text)
-    # of a file that becomes executable, unchanged lines matter, too
-    only_new_lines = not file.digest and not file.is_shown_whole
+    # of a file that becomes executable or was renamed, unchanged lines matter, too
+    only_new_lines = not file.digest and not file.is_shown_whole and not file.unchanged
     return redacted_text in redacted_prompt and (
         redacted_text == text or (only_new_lines and _new_lines(redacted_text) == _new_lines(text))
     )
@@ -129,15 +131,21 @@ def _new_lines(diff: str) -> list[str]:
 def as_shown(file: ChangedFile) -> ChangedFile:
     """The file as shown to reviewers: invisible characters escaped, a lock file as its digest."""
     notes = [file.note] if file.note else []
-    hunks = file.hunks
+    hunks, unchanged = _escaped(file.hunks), _escaped(file.unchanged)
     if file.digest:
-        hunks = (Hunk(0, 0, 0, 0, _DIGEST + "\n".join(file.digest) + "\n"),)
-    hunks = tuple(replace(hunk, text=text) for hunk in hunks for text in [escape_invisible(hunk.text)])
-    if any(new.text != old.text for new, old in zip(hunks, file.hunks, strict=False)) and not file.digest:
+        hunks, unchanged = _escaped((Hunk(0, 0, 0, 0, _DIGEST + "\n".join(file.digest) + "\n"),)), ()
+    elif (hunks, unchanged) != (file.hunks, file.unchanged):
         notes.append("Characters that cannot be seen are written as \\xNN or \\uNNNN.")
+    if file.unchanged:
+        notes.append("Renamed: lines that did not change are part of this review, too.")
     if not notes and hunks == file.hunks:
         return file
-    return replace(file, hunks=hunks, header=_header(file) + "".join(f"# {note}\n" for note in notes))
+    header = _header(file) + "".join(f"# {note}\n" for note in notes if f"# {note}\n" not in _header(file))
+    return replace(file, hunks=hunks, unchanged=unchanged, header=header)
+
+
+def _escaped(hunks: Iterable[Hunk]) -> tuple[Hunk, ...]:
+    return tuple(replace(hunk, text=escape_invisible(hunk.text)) for hunk in hunks)
 
 
 def batches(change: Change, *, files: int = 200) -> tuple[Change, ...]:
@@ -153,7 +161,7 @@ def passes(change: Change, limit: int, *, files: int = 200) -> tuple[Change, ...
     room = limit
     for file in sorted(map(as_shown, change.files), key=lambda file: kind(file.path)):
         for piece in [file] if _is_summarised(file) else _pieces(file, limit):
-            size = 0 if _is_summarised(piece) else _size(piece)
+            size = 0 if _is_summarised(piece) else _size(piece, piece.all_hunks)
             if current and (size > room or len(current) >= files):
                 parts.append(replace(change, files=tuple(current)))
                 current, room = [], limit
@@ -169,52 +177,67 @@ def only(change: Change, paths: Iterable[str]) -> Change:
 
 
 def _is_summarised(file: ChangedFile) -> bool:
-    """Whether one line describes the file: deleted, renamed without a change, or not text."""
+    """Whether one line describes the file: deleted, renamed and empty, or not text."""
     if file.binary:
         return True
     if file.is_symlink or file.is_submodule:
         return False
-    is_pure_rename = file.status == "R" and not file.hunks and file.old_mode == file.new_mode
-    return file.status == "D" or is_pure_rename
+    is_empty = file.status == "R" and not file.all_hunks and file.old_mode == file.new_mode
+    return file.status == "D" or is_empty
 
 
-def _choose(files: Sequence[ChangedFile], limit: int) -> tuple[set[str], dict[str, int]]:
-    """Paths to show in full, and for others the number of their first hunks."""
-    whole: set[str] = set()
-    part: dict[str, int] = {}
+def _choose(files: Sequence[ChangedFile], limit: int) -> tuple[set[str], dict[str, tuple[Hunk, ...]]]:
+    """Paths to show in full, and for others their first hunks.
+
+    Lines that did not change in renamed files get the room that the changed lines leave.
+    """
+    part: dict[str, tuple[Hunk, ...]] = {}
     room = limit
+    edited_files = [file for file in files if file.hunks or not file.unchanged]
+    for file in edited_files:
+        if (size := _size(file, file.hunks)) <= room:
+            part[file.path] = file.hunks
+            room -= size
+    whole = {file.path for file in edited_files if file.path in part and not file.unchanged}
+    for file in edited_files:
+        if file.path in part or room < limit // 20:
+            continue
+        hunks = _first_hunks(file, room)
+        if hunks:
+            part[file.path] = hunks
+            room -= _size(file, hunks)
     for file in files:
-        if (size := _size(file)) <= room:
+        has_all_changes = part.get(file.path, ()) == file.hunks
+        size = _size(file, file.all_hunks) - (_size(file, file.hunks) if file.path in part else 0)
+        if file.unchanged and has_all_changes and size <= room:
             whole.add(file.path)
             room -= size
-    for file in files:
-        if file.path in whole or room < limit // 20:
-            continue
-        count, total = 0, len(_header(file))
-        for hunk in file.hunks:
-            if total + _bytes(hunk.text) > room:
-                break
-            count, total = count + 1, total + _bytes(hunk.text)
-        if count:
-            part[file.path] = count
-            room -= total
-    return whole, part
+    return whole, {path: hunks for path, hunks in part.items() if path not in whole}
+
+
+def _first_hunks(file: ChangedFile, room: int) -> tuple[Hunk, ...]:
+    count, total = 0, len(_header(file))
+    for hunk in file.hunks:
+        if total + _bytes(hunk.text) > room:
+            break
+        count, total = count + 1, total + _bytes(hunk.text)
+    return file.hunks[:count]
 
 
 def _pieces(file: ChangedFile, limit: int) -> list[ChangedFile]:
     """The file in pieces, each with as many hunks as fit."""
-    if _size(file) <= limit:
+    if _size(file, file.all_hunks) <= limit:
         return [file]
     room = max(limit - len(_header(file)), 400)
     groups: list[list[Hunk]] = [[]]
     total = 0
-    for hunk in (part for long in file.hunks for part in _divide(long, room)):
+    for hunk in (part for long in file.all_hunks for part in _divide(long, room)):
         if groups[-1] and total + _bytes(hunk.text) > room:
             groups.append([])
             total = 0
         groups[-1].append(hunk)
         total += _bytes(hunk.text)
-    return [replace(file, hunks=tuple(group)) for group in groups]
+    return [replace(file, hunks=tuple(group), unchanged=()) for group in groups]
 
 
 def _divide(hunk: Hunk, room: int) -> list[Hunk]:
@@ -265,17 +288,16 @@ def _bytes(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
-def _size(file: ChangedFile) -> int:
-    return len(_header(file)) + sum(_bytes(hunk.text) for hunk in file.hunks)
+def _size(file: ChangedFile, hunks: Sequence[Hunk]) -> int:
+    return len(_header(file)) + sum(_bytes(hunk.text) for hunk in hunks)
 
 
 def _header(file: ChangedFile) -> str:
     return file.header or f"diff --git {quoted('a/' + (file.old_path or file.path))} {quoted('b/' + file.path)}\n"
 
 
-def _diff(file: ChangedFile, hunks: int | None) -> str:
-    hunks_shown = file.hunks if hunks is None else file.hunks[:hunks]
-    return _header(file) + "".join(hunk.text for hunk in hunks_shown)
+def _diff(file: ChangedFile, hunks: Sequence[Hunk]) -> str:
+    return _header(file) + "".join(hunk.text for hunk in hunks)
 
 
 def _names(title: str, lines: list[str], tag: str) -> str:
@@ -293,8 +315,10 @@ def _count(file: ChangedFile) -> str:
     return f"+{file.added} -{file.removed}  {quoted(file.path)}"
 
 
-def _left_out_line(file: ChangedFile, hunks: int | None, redacted_paths: Collection[str]) -> str:
-    note = f"(only {hunks} of {len(file.hunks)} hunks above) " if hunks else ""
+def _left_out_line(file: ChangedFile, hunks: Sequence[Hunk], redacted_paths: Collection[str]) -> str:
+    note = f"(only {len(hunks)} of {len(file.all_hunks)} hunks above) " if hunks else ""
+    if file.status == "R" and file.old_path:
+        note = f"(was {quoted(file.old_path)}) {note}"
     if file.path in redacted_paths:
         note = "(redacted above, because it looks like a secret) "
     return note + _count(file)
@@ -302,7 +326,7 @@ def _left_out_line(file: ChangedFile, hunks: int | None, redacted_paths: Collect
 
 def _summary(file: ChangedFile) -> str:
     origin = f", was {quoted(file.old_path)}" if file.status == "R" and file.old_path else ""
-    what = f"deleted, {file.removed} lines" if file.status == "D" else "renamed unchanged"
+    what = f"deleted, {file.removed} lines" if file.status == "D" else "renamed, empty"
     if file.status == "D" and file.binary:
         what = "deleted, binary"
     return f"{what}{origin}: {quoted(file.path)}"

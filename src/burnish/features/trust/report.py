@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import hashlib
 import json
 import os
 import re
@@ -18,9 +19,9 @@ from burnish.checks.discover import detect
 from burnish.config.repository import is_inside
 from burnish.config.sources import Layer
 from burnish.core.secrets import Secrets, mask, mask_all
-from burnish.errors import BurnishError
+from burnish.errors import BurnishError, Refused, Untrusted
 from burnish.git.discovery import FoundRepository
-from burnish.runtime.trust import CheckoutTrust, check_settings
+from burnish.runtime.trust import CheckoutTrust, check_settings, examine, grant
 
 # keys whose value names a program, or an agent that is one; `*` is any name or number
 PROGRAMS = (
@@ -29,6 +30,10 @@ PROGRAMS = (
 )  # fmt: skip
 ENVIRONMENT = ("agents.*.env", "isolation.env")
 _PATH = re.compile(r"(?:^|(?<=[\s=:,;'\"(]))(?:/|~|\.\.(?:/|$))\S*|(?<=/)\.\./\S*")
+
+
+class ChangedSinceShown(Refused):
+    """The checkout is not what a person was shown, so nothing was accepted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +70,16 @@ class TrustReport:
     # why the settings do not load, so that they cannot be accepted
     problem: BurnishError | None = None
 
+    @property
+    def id(self) -> str:
+        """Names exactly what the report shows, and the exact content of what is accepted.
+
+        It has 128 bits, so that nobody can prepare two checkouts with the same id.
+        """
+        things = [[one.as_json() for one in group] for group in (self.programs, self.environment, self.outside)]
+        text = json.dumps([self.trust.content.digest, things], sort_keys=True, ensure_ascii=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:32]
+
     def as_json(self) -> dict[str, Any]:
         trust = self.trust
         last = trust.acceptance or (trust.accepted[-1] if trust.accepted else None)
@@ -72,6 +87,7 @@ class TrustReport:
             "root": str(trust.found.root),
             "trusted": trust.is_trusted,
             "state": trust.state,
+            "id": self.id,
             "accepted": {"at": last.at, "by": last.by, "how": last.how} if last else None,
             "programs": [one.as_json() for one in self.programs],
             "environment": [one.as_json() for one in self.environment],
@@ -100,6 +116,19 @@ def report_of(trust: CheckoutTrust) -> TrustReport:
         tuple(difference(trust, secrets)),
         _settings_problem(trust),
     )
+
+
+def accept(found: FoundRepository, *, how: str, shown_id: str | None = None) -> TrustReport:
+    """Accept the checkout; with `shown_id`, only if a report of it is the one that has this id."""
+    report = report_of(examine(found))
+    hint = f"See what it would run and read now: {report.trust.command('--show')}"
+    if shown_id is not None and report.problem is None and report.id != shown_id:
+        what = f"{found.root} is not what {shown_id[:40]!r} names, so nothing was accepted."
+        raise ChangedSinceShown(what, hint=hint)
+    try:
+        return replace(report, trust=grant(found, how=how, shown_trust=report.trust))
+    except Untrusted as error:
+        raise ChangedSinceShown(error.what, hint=hint) from None
 
 
 def _settings_problem(trust: CheckoutTrust) -> BurnishError | None:
