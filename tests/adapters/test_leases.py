@@ -64,6 +64,18 @@ def test_the_clock_of_a_machine_does_not_count(url: str, store: Store, locks: Pa
         assert age is not None and 0 <= age < 20
 
 
+def test_a_dead_runner_does_not_live_on_until_a_clock_that_was_set_back_is_there_again(
+    store: Store, locks: Path
+) -> None:
+    for runner in ("dead", "alive"):
+        store.register_runner({"id": runner, **OTHER_MACHINE})
+    execute(store, "UPDATE runners SET seen_at = seen_at + 3600")  # as if the clock had been set back by an hour
+    assert not is_runner_dead(store, locks, "dead")
+    store.renew_lease("alive")
+    execute(store, f"UPDATE runners SET seen_at = seen_at - {LEASE_SECONDS + 1} WHERE id = 'dead'")
+    assert is_runner_dead(store, locks, "dead") and not is_runner_dead(store, locks, "alive")
+
+
 @pytest.mark.slow
 def test_a_lease_is_renewed_as_long_as_the_runner_works(
     store: Store, locks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

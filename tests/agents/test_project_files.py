@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from burnish.agents.registry import AGENTS, PROJECT_FILES
 from burnish.checks.guard.guard import guard
 from burnish.checks.guard.shadowing import guarded_trees
 from burnish.config.kinds import CLI_KINDS
+from burnish.core.finding import Severity
 from burnish.core.path_patterns import is_named
 from burnish.git.snapshot import snapshot
 from testing.edits import change_between
@@ -95,7 +97,7 @@ def test_a_reviewer_gets_each_of_them_as_the_base_has_it(tmp_path: Path, hermeti
 
 
 @pytest.mark.parametrize("path", ["agents.md", "Gemini.md", "claude.md", ".GitHub/Copilot-Instructions.md"])
-def test_a_name_at_the_top_counts_in_any_case(tmp_path: Path, hermetic: Path, path: str) -> None:
+def test_a_name_counts_in_any_case(tmp_path: Path, hermetic: Path, path: str) -> None:
     # copilot lists the folder, and compares the names without case
     repo = UserRepo.make(tmp_path / "repo", {"app.py": "x\n"})
     world = GitWorld.make(repo, hermetic / "burnish")
@@ -107,7 +109,28 @@ def test_a_name_at_the_top_counts_in_any_case(tmp_path: Path, hermetic: Path, pa
     where = world.home / "snap" / "1"
     with snapshot(workspace, made.sha, base=world.base, path=where, from_base=PROJECT_FILES) as files:
         assert not (files.path / path).exists()
-        assert (files.path / "docs" / path).exists() or is_named(f"docs/{path}", PROJECT_FILES)
+        assert not (files.path / "docs" / path).exists()
+
+
+@pytest.mark.skipif(sys.platform in ("darwin", "win32"), reason="file systems there do not distinguish case")
+def test_a_page_whose_name_differs_by_case_below_the_top_is_a_warning_and_does_not_block() -> None:
+    def levels(path: str, old_path: str = "") -> list[Severity]:
+        change = change_between({old_path: "x\ny\nz\n"} if old_path else {}, {path: "x\ny\nz\n"})
+        found = guard(
+            change,
+            comparisons=(),
+            old_text={old_path: "x\ny\nz\n"}.get,
+            new_text={path: "x\ny\nz\n"}.get,
+            levels={"judge": "error"},
+            agent_files=PROJECT_FILES,
+            trees=guarded_trees({old_path: ""} if old_path else {}, {path: ""}),
+        )
+        assert all(remark.rule == "guard/judge" for remark in found)
+        return [remark.severity for remark in found]
+
+    assert levels("docs/agents.md") == levels("src/.Claude/x") == [Severity.WARNING]
+    assert levels("agents.md") == levels("docs/AGENTS.md") == levels("src/.claude/x") == [Severity.ERROR]
+    assert Severity.ERROR in levels("docs/agents.md", "docs/AGENTS.md")
 
 
 @pytest.mark.parametrize(

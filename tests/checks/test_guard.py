@@ -326,7 +326,7 @@ CLEAN: dict[str, tuple[dict[str, str], dict[str, str]]] = {
     "what gradle prints": ({"build.gradle": GRADLE}, {"build.gradle": GRADLE.replace("useJUnitPlatform()", "useJUnitPlatform()\n    testLogging { events 'passed' }")}),
     "cargo dependencies": ({"Cargo.toml": "[dependencies]\na = '1'\n"}, {"Cargo.toml": "[dependencies]\na = '2'\n"}),
     "a readme": ({"README.md": "see AGENTS.md\n"}, {"README.md": "see CLAUDE.md\n"}),
-    "a file with a like name": ({}, {"docs/agents.md": "x\n", "src/burnish_yaml.py": "x = 1\n", "claude/app.py": "x = 1\n"}),
+    "a file with a like name": ({}, {"docs/our-agents.md": "x\n", "src/burnish_yaml.py": "x = 1\n", "claude/app.py": "x = 1\n"}),
 }  # fmt: skip
 
 

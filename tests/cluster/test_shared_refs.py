@@ -108,6 +108,20 @@ def test_a_remote_that_is_away_is_told_from_one_that_refuses(clones: tuple[Clone
         a.refs.fetch([1])
 
 
+def test_a_ref_below_the_name_of_a_branch_on_the_remote_is_named_with_the_command_that_removes_it(
+    clones: tuple[Clone, Clone],
+) -> None:
+    a, _ = clones
+    blocking_ref = f"{SHARED}heads/burnish/1-x/y"
+    a.repo.git("push", "-q", "origin", f"HEAD:{blocking_ref}")
+    with pytest.raises(RemoteAway, match="did not accept the push") as caught:
+        a.refs.push({BRANCH: a.move(a.commit("one"))})
+    assert blocking_ref in caught.value.what
+    command = caught.value.hint.partition("git ")[2]
+    a.repo.git(*command.split())
+    a.refs.push({BRANCH: str(a.tip)})
+
+
 def test_hooks_of_a_clone_do_not_run(clones: tuple[Clone, Clone], tmp_path: Path) -> None:
     a, b = clones
     for clone in clones:

@@ -191,6 +191,19 @@ def test_four_agents_at_work_share_the_budget_of_a_run(tmp_path: Path, settings:
     assert lab.processes() == []
 
 
+@pytest.mark.slow
+def test_agents_that_spend_fast_pass_the_budget_of_a_run_by_what_each_reports_at_once(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path)
+    put_on_path(lab, "budget: {session_usd: 1.5}", spender("implement").replace("time.sleep(0.3)", "time.sleep(0.4)"))
+    for number in range(4):
+        lab.add(f"Task {number}")
+    lab.burnish("run", "--all", "-j", "4", code=1)
+
+    # each reports $0.25 at once, and once more before it is ended; every two seconds would have been up to $5 more
+    assert 1.5 <= sum(lab.task(number)["cost_usd"] or 0 for number in (1, 2, 3, 4)) <= 1.5 + 2 * 4 * 0.25
+    assert lab.processes() == []
+
+
 @pytest.mark.long
 @pytest.mark.usefixtures("often")
 def test_with_more_money_it_goes_on_and_is_told_of_what_was_rescued(tmp_path: Path) -> None:

@@ -149,7 +149,7 @@ awk 'BEGIN {
 def flooded(tmp_path: Path, review: str = "fix") -> Lab:
     author = f"""
 limit = {{1: "3000", 2: "1500", 3: "0"}}[cycle]
-pathlib.Path("run.sh").write_text({FLOOD!r}.replace("LIMIT", limit))
+pathlib.Path("run.sh").write_text({FLOOD!r}.replace("LIMIT", limit) + "# corrected\\n" * (cycle == 3))
 if cycle == 2:
     import subprocess
     words = ["cat", ".git/burnish/findings.md", ".git/burnish/task.md"]

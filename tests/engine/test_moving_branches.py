@@ -52,3 +52,38 @@ def test_a_branch_that_is_moved_once_is_judged_again_as_it_is_now(tmp_path: Path
     task = lab.show(1)
     assert (task["status"], task["cycle"]) == ("verified", 2)
     assert "planted.py" in lab.repo.git("ls-tree", "--name-only", task["commit"])
+
+
+# Makes a change that the first review does not want, and undoes it.
+UNDOES = """
+backup = pathlib.Path(os.environ["HOME"]) / "app.py"
+if phase == "implement":
+    backup.write_text(app.read_text())
+    app.write_text(app.read_text() + "# x\\n")
+else:
+    app.write_text(backup.read_text())
+"""
+LENIENT = 'print(verdict("changes_requested", "no", [flaw]) if cycle == 1 else verdict("approved", "good"))'
+
+
+def test_a_change_that_its_author_undoes_is_not_approved_by_a_lenient_reviewer(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, author=UNDOES, judge=LENIENT)
+    lab.add()
+    lab.burnish("run", code=1)
+    _assert_nothing_to_judge(lab)
+
+
+def test_a_branch_that_is_moved_back_to_its_base_is_not_approved(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path)
+    move = f"git -C {lab.repo.path} update-ref refs/heads/burnish/1-add-division {lab.repo.git('rev-parse', 'HEAD')}"
+    lab.agent("judge", f"os.system({move!r})\nprint(verdict('approved', 'good'))")
+    lab.add()
+    lab.burnish("run", code=1)
+    _assert_nothing_to_judge(lab)
+
+
+def _assert_nothing_to_judge(lab: Lab) -> None:
+    task = lab.show(1)
+    assert (task["status"], task["reason"]) == ("blocked", "no_changes"), task
+    assert "has the same files as its base" in task["note"]
+    assert lab.events("review.approved") == [] and len(lab.calls()) < 6

@@ -6,6 +6,8 @@ import os
 import shutil
 from pathlib import Path
 
+import pytest
+
 from burnish.git import run
 from burnish.git.checkout_watch import changed_checkouts, read_checkouts
 from burnish.git.discovery import discover, list_checkouts
@@ -112,3 +114,66 @@ def test_checkouts_are_found_from_each_of_them_wherever_their_places_are_written
     assert list_checkouts(discover(user_repo.path).common_dir) == [user_repo.path, other]
     shutil.rmtree(other)
     assert list_checkouts(discover(user_repo.path).common_dir) == [user_repo.path]
+
+
+def test_files_in_folders_without_tracked_files_are_watched_and_ignored_ones_are_not(world: GitWorld) -> None:
+    user_repo, project = world.repo, world.project
+    user_repo.commit({"src/lib/a.py": "1\n", ".gitignore": "/installed/\n*.pyc\n"})
+    user_repo.write({"notes/old.md": "1\n", "notes/deep/er/b.sh": "1\n", "installed/x/y.py": "1\n"})
+    user_repo.git("init", "-q", str(user_repo.path / "notes/other"))
+    tracked = ["src/lib/a.py", ".gitignore"]
+    before = read_checkouts(project, tracked)
+    assert changed_checkouts(project, before, read_checkouts(project, tracked), tracked) == []
+
+    changes = (
+        "notes/deep/er/b.sh",
+        "notes/x.pyc",
+        "src/new.py",
+        "installed/x/y.py",
+        "notes/other/z",
+        "new/a/b",
+        "new/c",
+    )
+    user_repo.write(dict.fromkeys(changes, "2\n"))
+    (user_repo.path / "notes/old.md").unlink()
+    named = ["new", "notes/deep/er/b.sh", "notes/old.md", "src/new.py"]
+    assert changed_checkouts(project, before, read_checkouts(project, tracked), tracked) == named
+
+
+def test_with_too_many_untracked_files_only_those_are_compared_that_were_read_twice(
+    world: GitWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("burnish.git.checkout_watch.MAX_UNTRACKED", 30)
+    user_repo, project = world.repo, world.project
+    user_repo.commit({"app.py": "1\n"})
+    user_repo.write({f"data/{folder}/{number}": "1" for folder in "bcdef" for number in range(10)})
+    before = read_checkouts(project, ["app.py"])
+    assert before.cut == {""}
+    user_repo.write({"data/a/1": "1", "data/b/1": "2", "new.py": "2", "app.py": "2"})
+    changed = changed_checkouts(project, before, read_checkouts(project, ["app.py"]), ["app.py"])
+    assert changed == ["app.py", "data/b/1", "new.py"]
+
+
+def test_the_index_counts_by_its_entries_and_tags_by_what_they_point_to(world: GitWorld) -> None:
+    user_repo, project = world.repo, world.project
+    user_repo.commit({"app.py": "1\n", "b.py": "1\n"})
+    user_repo.git("tag", "packed")
+    user_repo.git("pack-refs", "--all")
+    index, tracked = user_repo.path / ".git/index", ["app.py", "b.py"]
+
+    def changed_by(*command: str) -> list[str]:
+        before = read_checkouts(project, tracked)
+        user_repo.git(*command)
+        return changed_checkouts(project, before, read_checkouts(project, tracked), tracked)
+
+    os.utime(user_repo.path / "app.py", (1, 1))
+    before, data = read_checkouts(project, tracked), index.read_bytes()
+    user_repo.git("status")
+    assert index.read_bytes() != data
+    assert changed_checkouts(project, before, read_checkouts(project, tracked), tracked) == []
+    assert changed_by("update-index", "--assume-unchanged", "b.py") == [".git/index"]
+    assert changed_by("rm", "-q", "--cached", "app.py") == [".git/index"]
+    assert changed_by("tag", "new") == [".git/refs/tags/new"]
+    assert changed_by("tag", "-d", "packed") == [".git/refs/tags/packed"]
+    blob, other = user_repo.git("rev-parse", "HEAD:b.py"), user_repo.git("rev-parse", "HEAD^{tree}")
+    assert changed_by("replace", "-f", blob, other) == [f".git/refs/replace/{blob}"]

@@ -319,7 +319,7 @@ def test_a_program_of_which_there_was_enough_is_ended_and_did_not_finish(bench, 
     monkeypatch.setattr("burnish.proc.run._LOOK_EVERY", 0.05)
     looked = []
 
-    def enough() -> bool:
+    def enough(is_due: bool) -> bool:
         printed = bench.call_dir / "stdout"
         looked.append(printed.read_text() if printed.exists() else "")
         return "again" in looked[-1]
@@ -329,4 +329,24 @@ def test_a_program_of_which_there_was_enough_is_ended_and_did_not_finish(bench, 
 
     assert done.ended == "enough" and done.seconds < 20 and not bench.alive()
     assert len(looked) > 1 and finished_call(bench.call_dir) is None
-    assert run(bench.python("print('again')"), enough=lambda: False).ended == "exit"
+    assert run(bench.python("print('again')"), enough=lambda is_due: False).ended == "exit"
+
+
+def test_whether_there_was_enough_is_asked_at_each_line_and_not_only_from_time_to_time(bench, monkeypatch) -> None:
+    monkeypatch.setattr("burnish.proc.run._LOOK_EVERY", 60.0)
+    lines = []
+
+    def enough(is_due: bool) -> bool:
+        lines.append((bench.call_dir / "stdout").read_text().count("\n"))
+        return lines[-1] >= 3
+
+    prints = "import signal, time\nfor n in range(%d): print(n, flush=True); time.sleep(0.1)\n"
+    done = run(bench.python(prints % 3 + "time.sleep(60)"), enough=enough)
+    assert done.ended == "enough" and done.seconds < 10 and lines[-1] == 3
+
+    # what ends by itself at once has printed its last message
+    assert run(bench.python(prints % 3), enough=enough).ended == "exit"
+
+    # and what goes on although it was told to end gets no more time
+    done = run(bench.python("import signal; signal.signal(15, signal.SIG_IGN)\n" + prints % 600), enough=enough)
+    assert done.ended == "enough" and done.signal == 9 and done.seconds < 2.5

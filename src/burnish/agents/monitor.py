@@ -95,6 +95,7 @@ class Spending:
     before: Use = field(default_factory=Use)
     why: str | None = None
     meter: Meter = field(init=False)
+    _compared: Use = field(default_factory=Use)
 
     def __post_init__(self) -> None:
         self.meter = Meter(self.agent, self.folder / "stdout")
@@ -103,10 +104,15 @@ class Spending:
     def looks(self) -> bool:
         return self.beyond is not None and self.meter.counts
 
-    def over(self) -> bool:
-        if self.looks and self.beyond:
-            use = self.meter.look()
-            self.why = self.beyond(self.name, self.before + use) if use != Use() else None
+    def over(self, *, is_due: bool) -> bool:
+        """Whether the call must end; False if it has used nothing more, unless `is_due`: other calls may have."""
+        if not self.looks or self.beyond is None:
+            return False
+        use = self.meter.look()
+        if use == Use() or (use == self._compared and not is_due):
+            return False
+        self._compared = use
+        self.why = self.beyond(self.name, self.before + use)
         return bool(self.why)
 
 
@@ -134,10 +140,10 @@ class Watchdog:
     def looks(self) -> bool:
         return self.spending.looks or isinstance(self.agent, AbortsEarly)
 
-    def over(self) -> bool:
-        if self.spending.over():
+    def over(self, is_due: bool) -> bool:
+        if self.spending.over(is_due=is_due):
             return True
-        if isinstance(self.agent, AbortsEarly):
+        if is_due and isinstance(self.agent, AbortsEarly):
             self.why = self.agent.abort_reason(_end(self.folder / "stdout"), _end(self.folder / "stderr"))
         return self.why is not None
 

@@ -8,6 +8,7 @@ this clone last fetched or pushed. A push names that value, and the remote refus
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,7 @@ from burnish.git.rescue import PREFIX as RESCUES
 from burnish.git.rescue import keep
 from burnish.git.target_branch import user_git
 from burnish.proc.capture import Captured
+from burnish.sanitize import clean_text
 
 SHARED = "refs/burnish/shared/"
 FETCHED = "refs/burnish/fetched/"
@@ -36,10 +38,12 @@ _PLAIN = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", 
 _PUSH = ("push", "--quiet", "--no-verify")
 _IMAGES = f"{SHARED}images/"
 _SECONDS = 300.0
+# git has no ref `x` beside `x/y`
+_BLOCKING_REF = re.compile(r"'([^']+)' exists; cannot create ")
 
 
 class RemoteAway(BurnishError):
-    """The remote could not be reached, or did not answer."""
+    """The remote could not be reached, did not answer, or did not accept what was sent."""
 
 
 class PushRejected(Refused):
@@ -238,5 +242,13 @@ def _why(result: Captured, remote: str) -> BurnishError:
             f"Another machine has changed the task on the remote {remote} meanwhile.",
             hint="Nothing was overwritten. The task continues from what the remote has.",
         )
+    answers = [line.removeprefix("remote: ") for line in lines if line.startswith(("remote: error:", "remote: fatal:"))]
+    if refused := answers or [line for line in lines if "[remote rejected]" in line]:
+        hint = "Check the rules of the remote and your rights there."
+        if blocking := _BLOCKING_REF.search(refused[0]):
+            hint = (
+                f"Remove the ref that is in the way: git push {remote} --delete {shlex.quote(clean_text(blocking[1]))}"
+            )
+        return RemoteAway(f"The git remote {remote} did not accept the push: {clean_text(refused[0])[:300]}", hint=hint)
     reason = next((line for line in lines if line.startswith(("fatal:", "error:", "ssh:"))), "git gave no reason")
     return RemoteAway(f"The git remote {remote} could not be reached: {reason}", hint="Check it with `git ls-remote`.")

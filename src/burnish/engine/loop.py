@@ -12,7 +12,7 @@ from burnish.core.flow import RUNNING, CheckStep, DecideStep, ReviewStep, Step, 
 from burnish.core.history import History
 from burnish.core.journal_events import BudgetNotice, new_event
 from burnish.core.status import ErrorCode, Reason, Status
-from burnish.core.task import Task
+from burnish.core.task import Task, TaskType
 from burnish.engine.archive import archive
 from burnish.engine.checking import check
 from burnish.engine.commands.lifecycle import void_stale
@@ -110,6 +110,8 @@ def _steps(deps: Deps, task: Task) -> Task:
                     setup, moves = on_base(deps, setup), moves + (not isinstance(step, WorkStep))
                     if moves > BREAKER:
                         return _archived(deps, setup, _unsteady(deps, deps.event_log.task(task.id)))
+                elif _is_empty(setup, history.task, step):
+                    return _archived(deps, setup, _nothing_to_judge(deps, history.task))
                 else:
                     _do(deps, setup, history, step)
         except PhaseFailed as error:
@@ -176,6 +178,22 @@ def _unsteady(deps: Deps, task: Task) -> Task:
     )
     final = verdict_when_stopped(deps.event_log.history(task.id))
     return deps.record(task, status_events(task, Status.BLOCKED, reason=Reason.STALLED, note=note, final_verdict=final))
+
+
+def _is_empty(setup: TaskSetup, task: Task, step: Step) -> bool:
+    """Whether there is nothing to check or review: a lenient reviewer would approve that."""
+    has_change = task.spec.type in (TaskType.IMPLEMENT, TaskType.IMPROVE)
+    return has_change and isinstance(step, CheckStep | ReviewStep) and setup.head().tree == setup.base.tree
+
+
+def _nothing_to_judge(deps: Deps, task: Task) -> Task:
+    note = (
+        f"The branch {task.branch} has the same files as its base: its commits were undone, or the branch was moved. "
+        f"`burnish retry {task.id}` lets the author begin again."
+    )
+    final = verdict_when_stopped(deps.event_log.history(task.id))
+    event = status_events(task, Status.BLOCKED, reason=Reason.NO_CHANGES, note=note, final_verdict=final)
+    return deps.record(task, event)
 
 
 def _took_target_in(deps: Deps, setup: TaskSetup, task: Task) -> bool:

@@ -204,8 +204,8 @@ def _all_packed(project: Project) -> dict[str, str]:
 
 
 def packed_user_refs(project: Project) -> dict[str, bytes]:
-    """The user's branches and stash in `packed-refs`, where `git gc` moves them."""
-    pattern = rb"^([0-9a-f]{40,64}) (refs/(?:heads/(?!burnish/)\S+|stash))$"
+    """The user's branches, tags, replacements and stash in `packed-refs`, where `git gc` moves them."""
+    pattern = rb"^([0-9a-f]{40,64}) (refs/(?:heads/(?!burnish/)\S+|tags/\S+|replace/\S+|stash))$"
     return {os.fsdecode(name): sha for sha, name in re.findall(pattern, _packed_refs(project), re.M)}
 
 

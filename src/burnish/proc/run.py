@@ -54,7 +54,12 @@ SHIM = str(Path(shim.__file__).resolve())
 _PATIENCE = shim.GRACE + shim.GIVE_UP + 2.0
 # The interval of checks whether a program should continue.
 _LOOK_EVERY = 2.0
-Enough = Callable[[], bool]
+# A program may end by itself in this time: what it printed may have been its last message.
+_LAST_MESSAGE = 0.3
+_NEVER = float("inf")
+# Asked whenever the program has printed lines, and, with True, at that interval. If it is True again at a later line,
+# the program gets no more time to end by itself.
+Enough = Callable[[bool], bool]
 
 
 class ProgramMissing(BurnishError):
@@ -127,7 +132,7 @@ def _run_once(
         path.unlink(missing_ok=True)
     if stop.requested:
         return exit_record(command.call_dir, {"ended": "stopped"})
-    with stop.listening() as stop_fd, _shim(command, live=on_output is not None) as connection:
+    with stop.listening() as stop_fd, _shim(command, live=on_output is not None, news=enough is not None) as connection:
         last_message = connection.follow(stop_fd, stop, on_output or (lambda _: None), enough)
     if last_message == ["done"] and (outcome := read_outcome(command.call_dir)):
         return exit_record(command.call_dir, outcome)
@@ -144,8 +149,9 @@ class _ShimConnection:
         self.main = 0
         self.give_up: float | None = None
         self.look_at = 0.0
+        self.has_news, self.end_at = False, _NEVER
 
-    def order(self, *, live: bool, keep: list[int]) -> None:
+    def order(self, *, live: bool, news: bool, keep: list[int]) -> None:
         command = self.command
         order = marshal.dumps(
             {
@@ -158,6 +164,7 @@ class _ShimConnection:
                 "timeout": float(command.timeout_seconds),
                 "cap": command.cap_bytes,
                 "live": live,
+                "news": news,
                 "keep": keep,
                 "wrapped": command.wrapped,
                 "outer": nesting_bubblewrap() if command.wrapped else "",
@@ -185,8 +192,6 @@ class _ShimConnection:
                     self.send(b"k" if stop.now else b"t")
                 if time.monotonic() >= deadline and self.give_up is None:
                     self.send(b"o")
-                if enough:
-                    self._ask(enough)
                 if self.give_up is not None and time.monotonic() >= self.give_up:
                     return ["stuck"]
                 if self.words in ready:
@@ -195,15 +200,26 @@ class _ShimConnection:
                         return last
                     *lines, buffer = (buffer + data).split(b"\n")
                     last = self._hear(lines, on_output) or last
+                if enough:
+                    self._ask(enough, time.monotonic())
 
     def _pause(self, deadline: float) -> float:
-        return max(0.0, (min(deadline, self.look_at) if self.give_up is None else self.give_up) - time.monotonic())
+        until = min(deadline, self.look_at, self.end_at) if self.give_up is None else self.give_up
+        return max(0.0, until - time.monotonic())
 
-    def _ask(self, enough: Enough) -> None:
-        if self.give_up is None and time.monotonic() >= self.look_at:
-            self.look_at = time.monotonic() + _LOOK_EVERY
-            if enough():
-                self.send(b"e")
+    def _ask(self, enough: Enough, now: float) -> None:
+        is_ending = self.give_up is not None
+        is_due = now >= self.look_at and not is_ending
+        if is_due:
+            self.look_at = now + _LOOK_EVERY
+        has_news, self.has_news = self.has_news, False
+        if (is_due or has_news) and enough(is_due):
+            if is_ending:
+                self.send(b"k")
+            # at once if the program went on, else when it had the time to end by itself
+            self.end_at = now if self.end_at != _NEVER else now + _LAST_MESSAGE
+        if now >= self.end_at and self.give_up is None:
+            self.send(b"e")
 
     def _hear(self, lines: list[bytes], on_output: Callable[[str], None]) -> list[str]:
         last: list[str] = []
@@ -213,6 +229,8 @@ class _ShimConnection:
                     self.main = int(pid)
                 case ["live", data]:
                     on_output(clean_text(bytes.fromhex(data).decode("utf-8", "replace")))
+                case ["new"]:
+                    self.has_news = True
                 case [*words]:
                     last = words
         return last
@@ -253,7 +271,7 @@ class _ShimConnection:
 
 
 @contextlib.contextmanager
-def _shim(command: Command, *, live: bool) -> Iterator[_ShimConnection]:
+def _shim(command: Command, *, live: bool, news: bool) -> Iterator[_ShimConnection]:
     """A started shim; no process of it is left afterwards."""
     argv, manager_env = capped([sys.executable, "-I", "-S", SHIM], command.memory_bytes)
     with held_lock(command.lock_file) as keep:
@@ -270,7 +288,7 @@ def _shim(command: Command, *, live: bool) -> Iterator[_ShimConnection]:
         )
     connection = _ShimConnection(process, command)
     try:
-        connection.order(live=live, keep=keep)
+        connection.order(live=live, news=news, keep=keep)
         yield connection
     finally:
         connection.close()

@@ -29,6 +29,8 @@ GRACE, LEFTOVER_GRACE = 3.0, 1.0
 # A process that cannot be killed (of another user, or stuck in the kernel) must not block the shim forever.
 GIVE_UP = 4.0
 LIVE_EVERY = 0.25
+# the shortest time between two messages that there are new lines
+NEWS_EVERY = 0.01
 # the interval of looks at the program inside of a sandbox
 LOOK_EVERY = 2.0
 # between words
@@ -184,6 +186,7 @@ class Shim:
         self.names: dict[str, Log] = {}
         # is_cut: a part before the latest output is left out
         self.latest, self.is_cut, self.live_at = b"", False, 0.0
+        self.has_news, self.news_at = False, 0.0
         self.inner: Any = None
         # where bubblewrap reports the end of a program that it has started, and whether there was one
         self.reports, self.was_started = -1, not order["wrapped"]
@@ -239,6 +242,8 @@ class Shim:
         until = min(self.deadline if not self.ended else now + 60, self.kill_at or now + 3600, self.look_at)
         if self.latest:
             until = min(until, self.live_at + LIVE_EVERY)
+        if self.has_news:
+            until = min(until, self.news_at)
         if not self.subreaper and self.status is not None:
             until = min(until, now + 0.05)  # there is no event when the group is empty
         return max(0, int((until - now) * 1000) + 1)
@@ -254,6 +259,9 @@ class Shim:
         if self.latest and now >= self.live_at + LIVE_EVERY:
             self.tell_live()
             self.live_at = now
+        if self.has_news and now >= self.news_at:
+            say(b"new")
+            self.has_news, self.news_at = False, now + NEWS_EVERY
 
     def look_inside(self, now: float) -> None:
         """End a sandbox whose program has ended: its first process can be kept from doing that."""
@@ -325,6 +333,8 @@ class Shim:
         if self.trouble is None:
             try:
                 self.logs[fd].write(data)
+                is_line = b"\n" in data and self.logs[fd] is self.names["stdout"]
+                self.has_news = self.has_news or (self.order["news"] and is_line)
             except OSError as trouble:  # the disk is full: keep reading the pipe, or the program could not end
                 self.trouble = trouble
                 self.end("failed", GRACE)

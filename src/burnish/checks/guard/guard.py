@@ -15,6 +15,7 @@ from burnish.checks.guard.protected_files import (
     is_shared,
     is_tooling,
     judge_parts,
+    may_be_page,
     names_hook,
     substance,
     switches_assertions,
@@ -72,7 +73,9 @@ def guard(
             continue
         for kind, title, line, quote, part in _touched(file, trees, old_text, new_text, agent_files):
             if kind in severities:
-                found = _remark(kind, _level(severities[kind], kind, file), title, _WHY[kind])
+                is_page = kind == "judge" and not part and not file.is_symlink
+                is_page = is_page and all(may_be_page(p, agent_files) for p in (file.path, file.old_path or file.path))
+                found = _remark(kind, _level(severities[kind], kind, file, is_page=is_page), title, _WHY[kind])
                 # a link stands for everything that it leads to
                 blob = change.new_tree if file.is_symlink else file.new_blob
                 content = _hash(part) if part else _hash(file.path, file.old_path or "", file.new_mode, blob)
@@ -137,9 +140,9 @@ def has_text(file: ChangedFile) -> bool:
     return not (file.binary or file.is_submodule or file.is_symlink)
 
 
-def _level(level: Severity, kind: str, file: ChangedFile) -> Severity:
-    """A new config file cannot weaken existing rules, so it is a warning at most."""
-    if kind == "tooling" and file.status == "A" and level is Severity.ERROR:
+def _level(level: Severity, kind: str, file: ChangedFile, *, is_page: bool) -> Severity:
+    """A new config file cannot weaken existing rules, so it is a warning at most. So is what may be a page."""
+    if ((kind == "tooling" and file.status == "A") or is_page) and level is Severity.ERROR:
         return Severity.WARNING
     return level
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from burnish.checks.guard.commands import load_json, makefile_parts, script_parts
-from burnish.core.path_patterns import is_named
+from burnish.core.path_patterns import is_named, is_named_as_written
 from burnish.regular_files import parse_toml
 
 # Files of burnish itself; adapters declare the files that instruct their agents.
@@ -62,6 +62,11 @@ Parts = Mapping[str, str]
 def is_judge(path: str, agent_files: Collection[str]) -> bool:
     """True for files that set the review criteria or instruct the reviewing agents."""
     return _JUDGE.search(path) is not None or is_named(path, agent_files)
+
+
+def may_be_page(path: str, agent_files: Collection[str]) -> bool:
+    """True if only the case of letters tells the file from one that instructs agents: `docs/agents.md`."""
+    return _JUDGE.search(path) is None and not is_named_as_written(path, agent_files)
 
 
 def is_tooling(path: str) -> bool:

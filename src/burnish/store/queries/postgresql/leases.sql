@@ -1,8 +1,10 @@
 -- The time of the server, never that of a machine: their clocks may disagree.
 
+-- A time in the future is from before that clock was set back: the lease of a runner that is dead would not end until
+-- the clock is there again.
 -- name: lease_renew
 UPDATE runners SET seen_at = CAST(EXTRACT(EPOCH FROM clock_timestamp()) AS DOUBLE PRECISION)
-WHERE id = :id RETURNING id;
+WHERE id = :id OR seen_at > CAST(EXTRACT(EPOCH FROM clock_timestamp()) AS DOUBLE PRECISION) RETURNING id;
 
 -- name: lease_ages
 SELECT id, CAST(EXTRACT(EPOCH FROM clock_timestamp()) AS DOUBLE PRECISION) - seen_at AS age FROM runners;
