@@ -160,6 +160,13 @@ def test_a_line_that_takes_the_place_of_another_one_is_named_where_no_cases_are_
     note = "test ends with exit code 0, but prints `add is wrong` where it printed `add is right` before the change"
     assert outputs("start\nadd is right\nend", "start\nadd is wrong\nend") == note
     assert "`sum: -1`" in outputs("sum: 3\nend", "sum: -1\nend")
+    assert "`[2/3] ok`" in outputs("[3/3] ok", "[2/3] ok") and "`rate: 66%`" in outputs("rate: 100%", "rate: 66%")
+
+
+def test_a_passed_test_that_is_not_printed_any_more_is_named_where_no_cases_are_reported() -> None:
+    note = "test ends with exit code 0, but does not print `test 2: ok` any more"
+    assert outputs("test 1: ok\ntest 2: ok\ntest 3: ok", "test 1: ok\ntest 3: ok") == note
+    assert outputs("a warning\ntest: ok", "test: ok") == ""
 
 
 @pytest.mark.parametrize(
@@ -210,3 +217,21 @@ def test_a_new_problem_of_a_linter_that_ends_with_0_is_named() -> None:
     assert seen.output_note.endswith("prints a problem that it did not print before: b.py: use of eval")
     assert seen.clean and not seen.uncountable
     assert compare(replace(now, problem_lines=("a.py: line 9 is long",)), base).output_note == ""
+
+
+def test_a_failure_whose_name_changed_with_each_run_of_the_base_is_old() -> None:
+    base = replace(failed("test_a.py::t[1763500000]"), changing_names=("test_a.py::t[#]",))
+    seen = compare(failed("test_a.py::t[1763599999]"), base)
+    assert seen.clean and [one.name for one in seen.old] == ["test_a.py::t[1763599999]"] and not seen.fixed
+
+
+def test_more_failures_with_changing_names_than_on_the_base_are_new() -> None:
+    base = replace(failed("test_a.py::t[17635]"), changing_names=("test_a.py::t[#]",))
+    assert len(compare(failed("test_a.py::t[17636]", "test_a.py::t[17637]"), base).new) == 1
+    assert [one.name for one in compare(failed("test_b.py::t[17636]"), base).new] == ["test_b.py::t[17636]"]
+
+
+def test_a_constant_name_with_another_number_is_another_test() -> None:
+    assert [one.name for one in compare(failed("test_a.py::t[2]"), failed("test_a.py::t[1]")).new] == [
+        "test_a.py::t[2]"
+    ]

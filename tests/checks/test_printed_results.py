@@ -385,6 +385,8 @@ FAILURE_LINES = {
     "2 of 3 ok": False,
     "Passed: 2/3": False,
     "2/3 tests passed": False,
+    "2/3 correct": False,
+    "66% of tests passed": False,
 }
 
 
@@ -409,6 +411,7 @@ def test_a_printed_failure_is_recognized(line: str) -> None:
         "XFAIL tests/a.py",
         "all tests passed",
         "3 of 3 ok",
+        "100% passed",
         "1/2 ok\n2/2 ok",
         "ok: expected 3, got 3",
     ],

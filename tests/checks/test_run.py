@@ -72,6 +72,27 @@ def test_pytest_tells_each_case_whichever_way_it_is_started(cwd: Path, command: 
     assert "test_bad" in Path(report.output_path).read_text()
 
 
+FORGERY = """import atexit, os
+
+def pytest_configure(config):
+    def forge():
+        with open(config.option.xmlpath, "w") as file:
+            file.write('<testsuite tests="1"><testcase classname="test_a" name="test_a"/></testsuite>')
+        os._exit(0)
+
+    atexit.register(forge)
+"""
+
+
+@pytest.mark.slow
+def test_a_report_that_is_replaced_at_the_exit_of_pytest_hides_no_failure(cwd: Path) -> None:
+    report = run_one(
+        CheckSpec("test", PYTEST), lay(cwd, {"test_a.py": "def test_a(): assert 0\n", "conftest.py": FORGERY})
+    )
+    assert (report.status, report.exit_code) == (CheckStatus.FAILED, 0)
+    assert [one.name for one in report.failures] == ["test_a.py::test_a"]
+
+
 @pytest.mark.slow
 def test_tests_that_pass_are_counted(cwd: Path) -> None:
     report = run_one(CheckSpec("test", PYTEST), lay(cwd, {"test_a.py": "def test_a(): pass\n"}))

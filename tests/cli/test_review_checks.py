@@ -56,6 +56,18 @@ def test_a_new_failure_and_an_old_one_are_told_apart(user_repo: UserRepo, capsys
     assert answer["verdict"] == "approved" and answer["judged_by"] == ["static"] and answer["notes"] == []
 
 
+@pytest.mark.slow
+def test_an_old_failure_whose_name_changes_with_each_run_is_old(
+    user_repo: UserRepo, capsys: pytest.CaptureFixture[str]
+) -> None:
+    parameter = "import time\nimport pytest\n\n\n@pytest.mark.parametrize('now', [time.time_ns()])\n"
+    timed = f"{parameter}def test_old(now): assert not now\n"
+    user_repo.commit({"test_app.py": TESTS, "test_timed.py": timed, "conftest.py": ""})
+    user_repo.write({"app.py": GOOD})
+    (check,) = json.loads(review(user_repo, capsys, "--json"))["checks"]
+    assert (check["state"], check["passed"], check["new"]) == ("failed_before", 1, [])
+
+
 def test_tests_that_no_check_runs_are_named(user_repo: UserRepo, capsys: pytest.CaptureFixture[str]) -> None:
     scripts = '{"scripts": {"test:e2e": "cypress run"}}'
     settings = "checks: {test: 'true', lint: null}\n"

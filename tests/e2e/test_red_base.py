@@ -233,6 +233,34 @@ def test_a_reviewer_is_told_that_a_crashed_baseline_is_unknown() -> None:
     assert "unknown how it was before" in text and "0 failures existed" not in text
 
 
+OTHER = "from calc import add\n\n\ndef test_more():\n    assert add(2, 2) == 4 and add(1, 2) == 3\n"
+# two tests of one function whose names have the time of the run, one of them fails for long
+TIMED = """import time
+import pytest
+from calc import add
+
+@pytest.mark.parametrize("now, right", [(time.time_ns(), True), (time.time_ns() + 7, False)])
+def test_add(now, right):
+    assert (add(1, 2) == 3) is right
+"""
+HARMLESS = 'calc = pathlib.Path("calc.py")\ncalc.write_text(calc.read_text() + "\\n\\ndef new():\\n    return 1\\n")'
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("author", "status"), [(HARMLESS, "verified"), (BREAK, "blocked")])
+def test_failures_of_the_base_are_old_although_their_names_change_with_each_run(
+    tmp_path: Path, author: str, status: str
+) -> None:
+    lab = laboratory(
+        tmp_path,
+        f"{{test: '{sys.executable} -m pytest -q', lint: null}}\nreview: {{agents: [judge], max_cycles: 1}}",
+        {"test_timed.py": TIMED.replace("is right", "and right"), "test_other.py": OTHER},
+        author,
+    )
+    lab.burnish("run", code=None)
+    assert lab.task()["status"] == status
+
+
 RUSTUP = (
     "#!/bin/sh\necho \"error: rustup could not choose a version of cargo to run, because one wasn't specified "
     'explicitly, and no default is configured." >&2\nexit 1\n'

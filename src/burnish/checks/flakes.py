@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,7 +24,7 @@ from burnish.checks.runners import (
     KnownCommand,
     known_command,
 )
-from burnish.core.check import CheckReport, CheckStatus, TestFailure, without_flaky
+from burnish.core.check import CheckReport, CheckStatus, TestFailure, constant_part, without_flaky
 from burnish.core.policy import CheckSpec
 
 TIMES = 3
@@ -114,11 +115,46 @@ def confirm_failures(spec: CheckSpec, report: CheckReport, run: Run, *, root: Pa
     if report.status is not CheckStatus.FAILED or report.unknown:
         return report
     if report.failures:
-        return without_flaky(report, flaky_failures(spec, report, report.failures, run, root=root, times=1))
+        return _confirm_cases(spec, report, run, root)
     if report.remarks:
         return report
     again = run(spec, "again-1")
     return replace(again, flaky=("exit code",)) if again.status is CheckStatus.PASSED else report
+
+
+def may_have_changing_names(report: CheckReport, base: CheckReport) -> bool:
+    """Whether names of failures that only one of the two reports has differ in what may change with each run."""
+    return bool(_changing_names(report, base))
+
+
+def _confirm_cases(spec: CheckSpec, report: CheckReport, run: Run, root: Path) -> CheckReport:
+    reruns: dict[str, CheckReport] = {}
+
+    def recorded(again: CheckSpec, label: str) -> CheckReport:
+        reruns[label] = run(again, label)
+        return reruns[label]
+
+    flaky = flaky_failures(spec, report, report.failures, recorded, root=root, times=1)
+    alone = reruns.get("alone-1")
+    if "again-1" not in reruns and not (alone and _names(report) <= _names(alone)):
+        # a name that changes cannot be selected
+        recorded(spec, "again-1")
+    confirmed = without_flaky(report, flaky)
+    whole = reruns.get("again-1")
+    return replace(confirmed, changing_names=_changing_names(confirmed, whole)) if whole else confirmed
+
+
+def _changing_names(report: CheckReport, again: CheckReport) -> tuple[str, ...]:
+    """The constant parts of names of failures that only one of two runs on the same tree has."""
+    gone, others = (
+        Counter(constant_part(name) for name in _names(one) - _names(other))
+        for one, other in ((report, again), (again, report))
+    )
+    return tuple(sorted((gone & others).elements()))
+
+
+def _names(report: CheckReport) -> set[str]:
+    return {failure.name for failure in report.failures}
 
 
 # -- selection ------------------------------------------------------------------------------------

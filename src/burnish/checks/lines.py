@@ -213,10 +213,11 @@ _NO_FAILURE = re.compile(
 # `add(1, 2): expected 3, got -1`
 _EXPECTED = re.compile(r"\b(?:expected|want(?:ed)?)\b", re.I)
 _ACTUAL = re.compile(r"\b(?:got|received|actual)\b", re.I)
-# `2 of 3 ok`, `Passed: 2/3`
+# `2 of 3 ok`, `Passed: 2/3`, `66% passed`
 _SHARE = re.compile(
-    r"\b(\d{1,8}) ?(?:/|of|out of) ?(\d{1,8})\b(?: \w+){0,2}? (?:ok|pass(?:ed|es|ing)?|succeeded|successful)\b"
-    r"|\b(?:ok|pass(?:ed)?|succeeded)\b ?[:=]? *(\d{1,8}) ?(?:/|of|out of) ?(\d{1,8})\b",
+    r"\b(\d{1,8}) ?(?:/|of|out of) ?(\d{1,8})\b(?: \w+){0,2}? (?:ok|correct|pass(?:ed|es|ing)?|succeeded|successful)\b"
+    r"|\b(?:ok|pass(?:ed)?|succeeded)\b ?[:=]? *(\d{1,8}) ?(?:/|of|out of) ?(\d{1,8})\b"
+    r"|(?<![\d.])(\d{1,2})(?:\.\d+)? ?%(?: \w+){0,2}? (?:ok|pass(?:ed|es|ing)?|succeeded|successful)\b",
     re.I,
 )
 _MOST_LINES = 50
@@ -260,8 +261,8 @@ def _has_failure_word(line: str) -> bool:
 def _share(line: str) -> tuple[int, int]:
     """How many of how many tests passed, by a line such as `2 of 3 ok`; zeros for other lines."""
     share = _SHARE.search(line)
-    passes, total = (int(number) for number in share.groups() if number) if share else (0, 0)
-    return passes, total
+    numbers = [int(number) for number in share.groups() if number] if share else [0, 0]
+    return numbers[0], numbers[1] if numbers[1:] else 100
 
 
 # Tests that passed when the project's own retries ran them again: pytest-rerunfailures, flaky, nextest, vitest,

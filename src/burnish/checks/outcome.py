@@ -10,6 +10,7 @@ from pathlib import Path
 from burnish.checks.import_origins import runs_tests
 from burnish.checks.lines import did_nothing, failure_lines, printed_failures, read_lines, read_pattern, retried_tests
 from burnish.checks.placement import Placement
+from burnish.checks.pytest_text import last_failure_count
 from burnish.checks.reading import Case, Reading, failures_of, read_report, shortened
 from burnish.checks.report_formats import FILE_FORMATS, TEXT_FORMATS, FileStats, read_new_reports, read_printed
 from burnish.checks.runners import PreparedCheck
@@ -257,7 +258,18 @@ def _read(
             return Reading(error=f"no report was written to {check.report_file}: the results are unknown")
         return _from_text(spec, check, exit_record, place)
     reading = FILE_FORMATS[check.report](data, f"check:{spec.name}", place.files, place.path)
-    return reading if check.promised or check.known else _with_printed(reading, exit_record, place)
+    is_complete = check.promised or (check.known and not _lacks_failures(check, exit_record, reading))
+    return reading if is_complete else _with_printed(reading, exit_record, place)
+
+
+def _lacks_failures(check: PreparedCheck, exit_record: ExitRecord, report: Reading) -> bool:
+    """True if pytest ended with 0 and a report without failures, although it printed some.
+
+    Code of a test that runs at the exit of the process can replace the report and the exit code, not what was printed.
+    """
+    if exit_record.exit_code != 0 or not check.is_pytest or report.failures:
+        return False
+    return last_failure_count(clean_text(read_text(exit_record.stdout, limit=4 * TAIL))) > 0
 
 
 def _with_printed(report: Reading, exit_record: ExitRecord, place: Placement) -> Reading:

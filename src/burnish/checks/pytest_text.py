@@ -23,6 +23,12 @@ def is_document(name: str) -> bool:
     return bool(test) and not file.endswith(".py") and file.rpartition("/")[2] == test
 
 
+def last_failure_count(text: str) -> int:
+    """The number of failures and errors in the last summary."""
+    ends = [match[1] for line in text.splitlines() if (match := _END.fullmatch(line.strip()))]
+    return number(ends[-1], r"(\d+) failed") + number(ends[-1], r"(\d+) errors?") if ends else 0
+
+
 class PytestReader:
     signature: ClassVar[re.Pattern[str]] = re.compile(
         r"^(?:=+ )?\d{1,9} (?:failed|passed|errors?|skipped)\b[^\n]{0,200} in [\d.]+s", re.M

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from burnish.core.check import BaseTests, CheckReport, CheckStatus, Comparison, TestFailure, compare
+from burnish.core.check import (
+    MAX_RERUN,
+    BaseTests,
+    CheckReport,
+    CheckStatus,
+    Comparison,
+    TestFailure,
+    compare,
+    without_flaky,
+)
 from burnish.core.commit import TreeEntry
-from burnish.core.policy import Policy
+from burnish.core.policy import Policy, is_test
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,16 +29,48 @@ class EditedTests:
     entries: tuple[TreeEntry, ...] = ()
 
 
-def with_result(comparison: Comparison, result: BaseTests | None) -> Comparison:
+# Runs these checks on the tree with these edits undone. A check without a result is not compared.
+RunBaseTests = Callable[[EditedTests, tuple[Comparison, ...]], Mapping[str, BaseTests]]
+
+
+def with_base_tests(
+    comparisons: tuple[Comparison, ...], trees: Iterable[EditedTests], run: RunBaseTests
+) -> tuple[Comparison, ...]:
+    """The comparisons with the results of the base's tests on each of these trees, until they name a failure.
+
+    Tests that the change breaks in any case are left out: they are to be fixed first, and then run again.
+    """
+    for edits in trees:
+        if concerned := tuple(filter(is_concerned, comparisons)):
+            results = run(edits, concerned)
+            comparisons = tuple(_with_result(one, results.get(one.report.name)) for one in comparisons)
+    return comparisons
+
+
+def is_concerned(comparison: Comparison) -> bool:
+    """Whether the tests of the base say something about this check."""
+    report = comparison.report
+    is_named = comparison.base_tests is not None and bool(comparison.base_tests.failures)
+    return is_test(report.name) and not report.unknown and not is_named and (comparison.clean or not report.blocking)
+
+
+def _with_result(comparison: Comparison, result: BaseTests | None) -> Comparison:
     """The comparison with this result, unless an earlier one says more."""
     if result is None or (comparison.base_tests and not result.failures):
         return comparison
     return replace(comparison, base_tests=result)
 
 
-def is_named(comparison: Comparison) -> bool:
-    """Whether tests of the base are known to fail, so that no further tree has to be tried."""
-    return comparison.base_tests is not None and bool(comparison.base_tests.failures)
+def without_chance(
+    report: CheckReport,
+    baseline: CheckReport | None,
+    flaky_failures: Callable[[tuple[TestFailure, ...]], Collection[str]],
+) -> CheckReport:
+    """The report without new failures that pass when they run again."""
+    new = compare(report, baseline).new
+    if report.status is not CheckStatus.FAILED or not 0 < len(new) <= MAX_RERUN:
+        return report
+    return without_flaky(report, flaky_failures(new))
 
 
 def are_base_tests_run(policy: Policy) -> bool:

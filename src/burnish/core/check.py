@@ -123,6 +123,8 @@ class CheckReport:
     last_line: str = ""
     # tests that passed when the project's own retries ran them again, by name or as a number
     retried: tuple[str, ...] = ()
+    # of the base's failures: the constant parts of names that changed when the tests ran again, one for each failure
+    changing_names: tuple[str, ...] = ()
 
     @property
     def has_cases(self) -> bool:
@@ -274,6 +276,8 @@ class Comparison:
         if not is_test(now.name) or is_counted:
             return ""
         old, new = other_lines(*(output_lines(one.tail) for one in (base, now)))
+        if old and not new and _PASS_LINE.search(old):
+            return f"{now.name} ends with exit code 0, but does not print `{old}` any more"
         if not (old and new):
             return ""
         return f"{now.name} ends with exit code 0, but prints `{new}` where it printed `{old}` before the change"
@@ -313,6 +317,7 @@ FAILURE_COUNT = re.compile(
     r"\b[1-9]\d{0,8} (?:\w+ ){0,2}fail(?:ed|ures?|ing)\b|\bfail(?:ed|ures?|ing)?\s?[:=]\s*[1-9]\d{0,8}\b", re.I
 )
 
+_PASS_LINE = re.compile(r"^\s*[✓✔√]|\b(?:ok|pass(?:ed)?)\b", re.I)
 _PASS_COUNT = re.compile(
     r"\b(\d{1,8}) (?:\w+ ){0,2}(?:ok|pass(?:ed|es|ing)?|succeeded|successful)\b"
     r"|\b(?:ok|pass(?:ed|es|ing)?|succeeded)\s?[:=]\s*(\d{1,8})\b",
@@ -431,6 +436,9 @@ def compare(report: CheckReport, baseline: CheckReport | None) -> Comparison:
     base = baseline if baseline and baseline.status is not CheckStatus.ERROR else None
     key = _failure_key(report, base)
     new, old = _split(report.failures, base.failures if base else (), key=key)
+    if base and base.changing_names:
+        new, renamed = _without_changing_names(new, base.changing_names)
+        old = (*old, *renamed)
     new_remarks, _ = _split(report.remarks, base.remarks if base else (), key=_identity)
     return Comparison(
         report=report,
@@ -485,7 +493,34 @@ def _fixed(report: CheckReport, base: CheckReport | None, key: Callable[[TestFai
     if base is None or report.counts is None or report.status is CheckStatus.ERROR:
         return ()
     still = {key(one) for one in report.failures}
-    return tuple(dict.fromkeys(one.name for one in base.failures if key(one) not in still))
+    names = dict.fromkeys(one.name for one in base.failures if key(one) not in still)
+    return tuple(name for name in names if constant_part(name) not in base.changing_names)
+
+
+# A parameter at the end of a name, addresses, UUIDs, hashes and numbers.
+_PARAMETER = re.compile(r"(?<=\S)\[.*\]$", re.S)
+_CHANGING = re.compile(r"0x[0-9a-f]+|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\b[0-9a-f]{12,}\b|\d+", re.I)
+
+
+def constant_part(name: str) -> str:
+    """The name of a test without what may differ in each run: `test_sum[1763500000]` → `test_sum[#]`."""
+    plain = _PARAMETER.sub("[#]", name)
+    return plain if plain != name else _CHANGING.sub("#", name)
+
+
+def _without_changing_names(
+    failures: Iterable[TestFailure], changing_names: Iterable[str]
+) -> tuple[tuple[TestFailure, ...], tuple[TestFailure, ...]]:
+    """New and old failures: as many are old as the base had under changing names."""
+    remaining = Counter(changing_names)
+    new: list[TestFailure] = []
+    old: list[TestFailure] = []
+    for one in failures:
+        part = constant_part(one.name)
+        is_old = remaining[part] > 0
+        remaining[part] -= is_old
+        (old if is_old else new).append(one)
+    return tuple(new), tuple(old)
 
 
 def _broken(report: CheckReport, base: CheckReport | None) -> bool:

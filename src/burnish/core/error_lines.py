@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 
 MAX_LENGTH = 300
 # how much of the end is shown with it
@@ -80,13 +80,13 @@ def last_lines(text: str, *, most: int = TAIL_LINES) -> str:
 _VARIES = re.compile(
     r"0x[0-9a-f]+|\b[0-9a-f]{12,}\b|\b\d{1,4}[-:/.]\d{1,2}[-:/.]\d{1,4}(?:[T ]?\d[\d:.]*)?|\b\d+:\d+(?::\d+)?"
     r"|\b\d+(?:\.\d+)?\s?(?:[mµun]?s|secs?|seconds?|minutes?|[kMG]i?B|bytes)\b|\b\d+\.\d{3,}\b|:\d+(?::\d+)?:?"
-    r"|\b\d+(?:\.\d+)?\s?%|(?:(?<=[\s'\"=(])|^)/[^\s'\":]+|\b(?:seed|pid|port)\b\W{0,3}\w+",
+    r"|\b(?!100(?:\.0+)?\s?%)\d+(?:\.\d+)?\s?%|(?:(?<=[\s'\"=(])|^)/[^\s'\":]+|\b(?:seed|pid|port)\b\W{0,3}\w+",
     re.I,
 )
 # What make and build tools show of the programs that they start.
 _BUILD_LINE = re.compile(
     r"(?:\S*/)?(?:cc|gcc|g\+\+|c\+\+|clang(?:\+\+)?|ar|ld|ranlib|rm|mkdir|cp|mv|javac?|rustc|go|python[\d.]*|perl|php|ruby"
-    r"|node|sh|bash) |\[\s*(?:\d+%|\d+/\d+)\]|-- "
+    r"|node|sh|bash) |\[\s*(?:\d+%|\d+/\d+)\](?! (?:ok|pass))|-- "
     r"|(?:Compiling|Building|Linking|Finished|Scanning|Consolidate|Downloading)\b"
 )
 # between the beginning and the end of a long output
@@ -101,9 +101,10 @@ def other_lines(before: Sequence[str], now: Sequence[str]) -> tuple[str, str]:
     return _missing_line(old, new), _missing_line(new, old)
 
 
-def _missing_line(lines: Iterable[str], others: Iterable[str]) -> str:
+def _missing_line(lines: Collection[str], others: Collection[str]) -> str:
     remaining = Counter(_VARIES.sub("#", line) for line in others)
-    for line in lines:
+    # equal lines first, so that of `test 1: ok` and `test 2: ok` the missing one is found
+    for line in sorted(lines, key=lambda line: line not in others):
         remaining[_VARIES.sub("#", line)] -= 1
         if remaining[_VARIES.sub("#", line)] < 0:
             return line

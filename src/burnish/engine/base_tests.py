@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from burnish.core.base_tests import EditedTests, are_base_tests_run, is_named, judge_base_tests, with_result
-from burnish.core.check import MAX_RERUN, BaseTests, CheckReport, CheckStatus, Comparison, compare, without_flaky
-from burnish.core.policy import CheckSpec, is_test
+from burnish.core import base_tests
+from burnish.core.base_tests import EditedTests, are_base_tests_run, is_concerned, judge_base_tests, without_chance
+from burnish.core.check import BaseTests, CheckReport, Comparison
+from burnish.core.policy import CheckSpec
 from burnish.core.status import ErrorCode
 from burnish.core.task import Task
 from burnish.engine.ports import CheckedCommit, Deps
@@ -24,37 +25,26 @@ def with_base_tests(
     specs: Sequence[CheckSpec],
     comparisons: tuple[Comparison, ...],
 ) -> tuple[Comparison, ...]:
-    """The comparisons of tests with the result of the base's tests, if the change edits some of these.
-
-    Tests that the change breaks in any case are left out: they are to be fixed first, and then run again.
-    """
-    candidates = [_is_concerned(spec, one) for spec, one in zip(specs, comparisons, strict=True)]
-    if not are_base_tests_run(setup.policy) or not any(candidates):
+    """The comparisons of tests with the result of the base's tests, if the change edits some of these."""
+    if not are_base_tests_run(setup.policy) or not any(map(is_concerned, comparisons)):
         return comparisons
     head = setup.head()
+
+    def run(edits: EditedTests, concerned: tuple[Comparison, ...]) -> Mapping[str, BaseTests]:
+        by_name = {spec.name: spec for spec in specs}
+        pairs = [(by_name[one.report.name], one) for one in concerned if one.baseline is not None]
+        commit = setup.workspace.with_entries(head.sha, edits.entries)
+        if commit.tree == setup.base.tree or not pairs:
+            return {}  # it changes tests alone
+        tree = CheckedCommit(commit.sha, setup.workspace.plain(setup.base.commit), f"{task.name}-base-tests", task.name)
+        return _run(deps, setup, task, cycle, pairs, (commit.tree, tree), edits)
+
     trees = deps.checks(task.id).edited_tests(
         setup.workspace.changes(setup.base.tree, head.tree),
         old=partial(setup.workspace.read, setup.base.commit),
         new=partial(setup.workspace.read, head.sha),
     )
-    for edits in trees:
-        pairs = [
-            (spec, one)
-            for spec, one, is_candidate in zip(specs, comparisons, candidates, strict=True)
-            if is_candidate and not is_named(one)
-        ]
-        commit = setup.workspace.with_entries(head.sha, edits.entries)
-        if commit.tree == setup.base.tree or not pairs:
-            continue  # it changes tests alone
-        tree = CheckedCommit(commit.sha, setup.workspace.plain(setup.base.commit), f"{task.name}-base-tests", task.name)
-        results = _run(deps, setup, task, cycle, pairs, (commit.tree, tree), edits)
-        comparisons = tuple(with_result(one, results.get(one.report.name)) for one in comparisons)
-    return comparisons
-
-
-def _is_concerned(spec: CheckSpec, comparison: Comparison) -> bool:
-    is_known = comparison.report.status is not CheckStatus.ERROR and comparison.baseline is not None
-    return is_test(spec.name) and is_known and (comparison.clean or not comparison.report.blocking)
+    return base_tests.with_base_tests(comparisons, trees, run)
 
 
 def _run(
@@ -109,9 +99,6 @@ def _run_missing(
     with serial_checks(deps, setup.policy), check_place(deps, task, setup, specs, commit, out_dir, env) as place:
         first_reports = checks.run(specs, place=place, out_dir=out_dir, env=env)
         for spec, report, (_, comparison) in zip(specs, first_reports, pairs, strict=True):
-            new = compare(report, comparison.baseline).new
-            if report.status is CheckStatus.FAILED and 0 < len(new) <= MAX_RERUN:
-                names = checks.flaky_failures(spec, report, new, place=place, out_dir=out_dir, env=env)
-                report = without_flaky(report, names)
-            reports[spec.name] = report
+            again = partial(checks.flaky_failures, spec, report, place=place, out_dir=out_dir, env=env)
+            reports[spec.name] = without_chance(report, comparison.baseline, again)
     return reports

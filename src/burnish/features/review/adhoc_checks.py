@@ -23,7 +23,7 @@ from burnish.adapters.redaction import redact_folder, secrets_from_environment
 from burnish.adapters.sandbox import OPEN, SandboxPolicy, known_projects
 from burnish.checks.discover import BUILD, SETUP, FoundChecks, find_checks
 from burnish.checks.environment import check_environment
-from burnish.checks.flakes import flaky_failures
+from burnish.checks.flakes import confirm_failures, flaky_failures, may_have_changing_names
 from burnish.checks.guard.test_counts import is_skip, is_test_path
 from burnish.checks.outcome import TIMED_OUT, error_report
 from burnish.checks.run import run_checks
@@ -217,6 +217,8 @@ def _compared(ground: ReviewEnvironment, pair: CommitRange, change: Change, spec
             return compare(report, _before_passing(ground, pair, change, spec, report))
         with tree_of(trees, ground, spec, pair.old.sha, pair.old.sha, "before") as place:
             before = run_in(ground, place, spec, "tests-before")
+            if may_have_changing_names(report, before):
+                before = confirm_failures(spec, before, partial(run_again, ground, place), root=place.files)
         suspects = [one for one in compare(report, before).new if not is_blamed(one, change)]
         if 0 < len(suspects) <= MAX_RERUN:
             with tree_of(trees, ground, spec, pair.new.sha, pair.old.sha, "again") as place:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
 from burnish.adapters.checks.guarding import guard_change, tests_edited_by
 from burnish.checks.flakes import flaky_failures
-from burnish.core.base_tests import EditedTests, are_base_tests_run, is_named, judge_base_tests, with_result
+from burnish.core import base_tests
+from burnish.core.base_tests import EditedTests, are_base_tests_run, is_concerned, judge_base_tests, without_chance
 from burnish.core.change import Change
-from burnish.core.check import MAX_RERUN, BaseTests, CheckStatus, Comparison, without_flaky
+from burnish.core.check import BaseTests, CheckStatus, Comparison
 from burnish.core.finding import Remark
 from burnish.core.policy import CheckSpec
 from burnish.core.status import ErrorCode
@@ -31,36 +33,36 @@ def with_base_tests(
     ground: ReviewEnvironment, pair: CommitRange, change: Change, outcome: TestOutcome
 ) -> tuple[Comparison, ...]:
     """The comparisons with the result of the base's tests, if the change edits some of these and breaks none."""
-    if not are_base_tests_run(ground.policy) or not outcome.comparisons:
+    if not are_base_tests_run(ground.policy) or not any(map(is_concerned, outcome.comparisons)):
         return outcome.comparisons
-    comparisons, specs = outcome.comparisons, {spec.name: spec for spec in outcome.specs}
-    for edits in tests_edited_by(ground.project, change, **_readers(ground, pair)):
+    specs = {spec.name: spec for spec in outcome.specs}
+
+    def run(edits: EditedTests, concerned: tuple[Comparison, ...]) -> Mapping[str, BaseTests]:
         commit = with_entries(ground.project, pair.new.sha, edits.entries)
-        if commit.tree == pair.old.tree or all(map(is_named, comparisons)):
-            continue
+        if commit.tree == pair.old.tree:
+            return {}  # it changes tests alone
         ground.say("The change edits tests, so those of the base run with it, too")
-        comparisons = tuple(
-            _compared(ground, pair, specs[one.report.name], one, commit.sha, edits) for one in comparisons
-        )
-    return comparisons
+        pairs = [(specs[one.report.name], one) for one in concerned]
+        return {spec.name: _result(ground, pair, spec, one, commit.sha, edits) for spec, one in pairs}
+
+    trees = tests_edited_by(ground.project, change, **_readers(ground, pair))
+    return base_tests.with_base_tests(outcome.comparisons, trees, run)
 
 
-def _compared(
+def _result(
     ground: ReviewEnvironment,
     pair: CommitRange,
     spec: CheckSpec,
     comparison: Comparison,
     commit: str,
     edits: EditedTests,
-) -> Comparison:
-    if not comparison.clean or comparison.report.unknown or is_named(comparison):
-        return comparison
+) -> BaseTests:
     try:
-        return with_result(comparison, _base_tests(ground, pair, spec, comparison, commit, edits))
+        return _base_tests(ground, pair, spec, comparison, commit, edits)
     except PhaseFailed as failed:
         if failed.code not in (ErrorCode.SETUP_FAILED, ErrorCode.CHECK_ERROR):
             raise
-        return with_result(comparison, BaseTests(edits.paths, unknown=failed.what.rstrip(".")))
+        return BaseTests(edits.paths, unknown=failed.what.rstrip("."))
 
 
 def _base_tests(
@@ -76,9 +78,8 @@ def _base_tests(
         report = run_in(ground, place, spec, "base-tests")
         if report.status is CheckStatus.PASSED:
             return judge_base_tests(edits, report, report)
-        if report.failures and len(report.failures) <= MAX_RERUN:
-            again = partial(run_again, ground, place)
-            report = without_flaky(report, flaky_failures(spec, report, report.failures, again, root=place.files))
+        again = partial(flaky_failures, spec, report, run=partial(run_again, ground, place), root=place.files)
+        report = without_chance(report, comparison.baseline, again)
     before = comparison.baseline
     if before is None:
         with tree_of(trees, ground, spec, pair.old.sha, pair.old.sha, "before") as place:
