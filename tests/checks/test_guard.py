@@ -158,6 +158,7 @@ VECTORS: dict[str, tuple[str, dict[str, str], dict[str, str]]] = {
     "setup.cfg": ("tooling", {"setup.cfg": "[flake8]\nmax = 1\n"}, {"setup.cfg": "[flake8]\nmax = 2\n"}),
     "tox.ini": ("tooling", {"tox.ini": "[testenv]\ncommands = pytest\n"}, {"tox.ini": "[testenv]\ncommands = true\n"}),
     "pytest.ini": ("tooling", {}, {"pytest.ini": "[pytest]\n"}),
+    "options of prove": ("tooling", {}, {".proverc": "-I lib2\n"}),
     ".coveragerc": ("tooling", {".coveragerc": "a\n"}, {".coveragerc": "b\n"}),
     "ruff.toml": ("tooling", {"ruff.toml": "a = 1\n"}, {"ruff.toml": "a = 2\n"}),
     "eslint": ("tooling", {"eslint.config.mjs": "a\n"}, {"eslint.config.mjs": "b\n"}),

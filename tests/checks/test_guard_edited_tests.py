@@ -16,6 +16,7 @@ from burnish.core.base_tests import EditedTests
 from testing.edits import change_between
 
 TEST = "from calc import add\n\n\ndef test_add():\n    x = add(1, 2)\n    assert x == 3\n"
+MORE = TEST[22:].replace("test_add", "test_more")
 RUST = (
     "pub fn add(a: i32, b: i32) -> i32 {\n    a + b\n}\n\n#[cfg(test)]\nmod tests {\n    use super::*;\n\n"
     "    #[test]\n    fn adds() {\n        assert_eq!(add(1, 2), 3);\n    }\n}\n"
@@ -81,7 +82,7 @@ def test_an_edited_file_of_tests_is_put_back(name: str) -> None:
 
 NO_EDITS: dict[str, tuple[dict[str, str], dict[str, str]]] = {
     "a new test file": ({}, {"tests/test_new.py": TEST}),
-    "a new test at the end": ({"tests/test_calc.py": TEST}, {"tests/test_calc.py": TEST + TEST[22:]}),
+    "a new test at the end": ({"tests/test_calc.py": TEST}, {"tests/test_calc.py": TEST + MORE}),
     "a new test before another": (
         {"tests/test_calc.py": TEST},
         {"tests/test_calc.py": TEST.replace("def test", "def test_more():\n    assert add(0, 0) == 0\n\n\ndef test")},
@@ -171,6 +172,42 @@ def test_lines_that_replace_code_in_an_existing_module_count() -> None:
     assert found.paths == ("tests/test_a.py",)
 
 
+CASE = "import unittest\n\nfrom calc import add\n\n\nclass T(unittest.TestCase):\n    def test_a(self):\n        self.assertEqual(add(1, 2), 3)\n"
+REBINDS: dict[str, tuple[str, str]] = {
+    "another import of the name": (TEST, TEST.replace("add\n\n", "add\nfrom calc2 import add\n\n", 1)),
+    "an import of all names": (TEST, f"{TEST}\n\nfrom helper import *\n"),
+    "a function of the same name": (TEST, TEST.replace("\n\ndef", "\n\ndef add(a, b):\n    return a + b\n\n\ndef", 1)),
+    "an assignment in a condition": (TEST, TEST.replace("\n\ndef", "\nif True:\n    add = max\n\n\ndef", 1)),
+    "the namespace of the module": (TEST, f"{TEST}\n\nfor n in ('test_add',):\n    globals()[n] = lambda: None\n"),
+    "a name that the tests take from Python": (TEST.replace("== 3", "== abs(3)"), f"{TEST.replace('== 3', '== abs(3)')}\n\nabs = max\n"),
+    "a fixture for all tests": (TEST, "import pytest\nfrom helper import good\n\npytestmark = pytest.mark.usefixtures('good')\n" + TEST),
+    "a fixture of the same name": (TEST.replace("add()", "add(x)"), f"{TEST.replace('add()', 'add(x)')}\n\n@pytest.fixture\ndef x():\n    return 3\n"),
+    "a decorator of a test": (TEST, TEST.replace("def test", "@mock.patch('calc.add', max)\ndef test")),
+    "the list of tests": (CASE, f"{CASE}\n\ndef load_tests(a, b, c):\n    return unittest.TestSuite()\n"),
+    "a method of the case": (CASE, f"{CASE}\n    def assertEqual(self, a, b):\n        ...\n"),
+    "an attribute of the case": (CASE, CASE.replace("    def test", "    run = print\n\n    def test")),
+    "a decorator of the case": (CASE, CASE.replace("class", "@fake\nclass")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REBINDS)
+def test_added_lines_that_change_what_tests_of_the_module_do_count(name: str) -> None:
+    old, new = REBINDS[name]
+    assert edited({"tests/test_a.py": old}, {"tests/test_a.py": new}).paths == ("tests/test_a.py",)
+
+
+ADDED = (
+    "import os\nfrom calc import sub\n\nPAIRS = [(1, 2)]\n\n\n@pytest.fixture\ndef pair():\n    return PAIRS[0]\n\n\n"
+    "@pytest.mark.slow\ndef test_sub(pair):\n    a, b = pair\n    assert sub(a, b) == -1\n\n\nclass TestMore:\n    def setup_method(self):\n        self.x = 1\n"
+)
+
+
+@pytest.mark.parametrize("old", [TEST, CASE])
+def test_new_tests_with_names_of_their_own_do_not_count(old: str) -> None:
+    new = f"{old}\n    def test_b(self):\n        self.assertEqual(add(0, 0), 0)\n" if old == CASE else old
+    assert edited({"tests/test_a.py": old}, {"tests/test_a.py": f"{new}\n\n{ADDED}"}) == EditedTests()
+
+
 LIMITS = "NAME = 'a'\nTOLERANCE = 0.01\n\ndef close(a, b):\n    return abs(a - b) < TOLERANCE\n"
 
 
@@ -204,7 +241,7 @@ def test_files_beside_an_edit_are_put_back_too() -> None:
     old = {"tests/test_a.py": TEST, "tests/test_b.py": TEST, "tests/test_c.py": TEST, "calc.py": "a\n"}
     new = {
         "tests/test_a.py": TEST.replace("3", "4"),
-        "tests/test_b.py": TEST + TEST[22:],
+        "tests/test_b.py": TEST + MORE,
         "tests/test_new.py": TEST,
         "calc.py": "b\n",
     }

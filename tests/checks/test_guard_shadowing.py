@@ -43,6 +43,9 @@ def shadowing(
 
 
 NEW_FILES = [
+    "lib/Test/More.pm",
+    "t/lib/Test2/API.pm",
+    "lib/TAP/Harness.pm",
     "pytest.py",
     "pytest/__init__.py",
     "_pytest/__init__.py",
@@ -266,3 +269,9 @@ def test_a_new_name_for_which_make_has_nothing_to_do_any_more_is_an_error(
     old = {"Makefile": makefile, "app.py": "x = 1\n"}
     assert bool(shadowing(old, {**old, path: "text\n"}, commands=("make check",))) is found
     assert not shadowing({**old, "check/old": "", "unit/old": ""}, {**old, "check/old": "", "unit/old": "", path: ""})
+
+
+def test_modules_of_perl_beside_others_of_the_same_name_are_left_alone() -> None:
+    old = {"lib/Test/More.pm": "1;\n", "lib/Test2/API.pm": "1;\n"}
+    new = {**old, "lib/Test2/Event.pm": "1;\n", "lib/Test/Builder.pm": "1;\n", "lib/Test/Own.pm": "1;\n"}
+    assert shadowing(old, new) == {}

@@ -21,7 +21,7 @@ from burnish.checks.guard.expected_values import (
     with_spans,
     without_exports,
 )
-from burnish.checks.guard.python_tests import parsed
+from burnish.checks.guard.python_tests import parsed, rebinds_names
 from burnish.checks.guard.rust_tests import has_all_lines, same_modules, test_modules, with_old_rust_examples
 from burnish.checks.guard.test_counts import has_inline_tests, is_test_path
 from burnish.core.base_tests import EditedTests
@@ -327,7 +327,7 @@ def may_replace_code(path: str, old: str, new: str) -> bool:
     """Whether this module of tests has statements that it did not have before, and that may replace code."""
     if path.endswith(".py"):
         find = _first_statements if _LOADED_FIRST.search(path) else _replacing_nodes
-        return bool(_dumped(find(parsed(new))) - _dumped(find(parsed(old))))
+        return bool(_dumped(find(parsed(new))) - _dumped(find(parsed(old)))) or rebinds_names(old, new)
     if _LOADED_FIRST_SCRIPT.search(path):
         return bool(_code_lines(new) - _code_lines(old))
     return _SCRIPT_FILE.search(path) is not None and bool(_replacing_lines(new) - _replacing_lines(old))

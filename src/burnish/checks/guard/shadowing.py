@@ -43,6 +43,10 @@ _ENVIRONMENT = re.compile(
 _FIXTURES = re.compile(r"(?:^|/)_*(?:fixtures?|testdata|test-data)_*/")
 # Python may load compiled files without reading their sources.
 _COMPILED = re.compile(r"(?:^|/)__pycache__/[^/]+\.pyc$")
+# Modules of Perl that run tests; `prove -l` and a line `use lib` put `lib` and `t/lib` in front of Perl's own modules.
+_PERL_RUNNERS = re.compile(
+    r"^((?:.*/)?(?:lib|inc)/(?:Test2/|TAP/|Test/(?=(?:More|Simple|Builder|Tester|Harness)(?:\.pm|/))|App/Prove))[^/]*.*"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,12 +113,19 @@ def _all_shadows(
     for path in new:
         if path not in old and _is_installed(path, roots):
             yield path, "installed packages"
+        elif path not in old and (perl := _PERL_RUNNERS.match(path)) and perl[1] not in _perl_folders(old):
+            yield path, "a module of Perl that runs tests"
     yield from _shadowing_names(trees, roots, import_folders(old, trees.commands, _set_folders(old_text)))
     for path, before in outranked_modules(old, new):
         yield path, before
     touched_paths = {file.path for file in files} | {path for path in new if path not in old}
     yield from outranked_settings(touched_paths, old, new, old_text, new_text)
     yield from _hidden_targets(trees, new_text)
+
+
+def _perl_folders(paths: Collection[str]) -> Iterator[str]:
+    """Where the tree already has modules of these names, as Perl's own test modules do."""
+    return (found[1] for path in paths if (found := _PERL_RUNNERS.match(path)))
 
 
 def _hidden_targets(trees: GuardedTrees, text: Text) -> Iterator[tuple[str, str]]:
