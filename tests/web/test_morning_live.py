@@ -392,3 +392,109 @@ greeting.write_text("Good morning, and welcome\\n" if is_conflict else "Good mor
         open_task(page, served, 1)
         words = "main was merged, and the agent resolved conflicts in greeting.txt."
         page.wait_for_selector(f"#gate .one-line:has-text('{words}')")
+
+
+def test_what_a_person_has_chosen_survives_a_login(opened: Browser, served: Served) -> None:
+    with logged_in(opened, served, height=720) as page:
+        board = f"{served.url}/p/{served.project}"
+        page.goto(f"{board}?q=total")
+        page.wait_for_selector('.connection[data-state="live"]')
+        page.click("#save-filter")
+        page.keyboard.type("Totals")
+        with page.expect_response("**/me/preferences"):
+            page.keyboard.press("Enter")
+        with page.expect_response("**/me/preferences"):
+            page.click('.column[data-column="done"] .fold')
+        page.goto(f"{served.url}/inbox")
+        with page.expect_response("**/me/preferences"):
+            page.click("#notify-button")
+        page.goto(served.login)
+        page.wait_for_url(lambda url: "/login" not in url)
+        page.goto(board)
+        assert "Totals" in page.locator("#saved-filters option").all_inner_texts()
+        assert "folded" in (page.locator('.column[data-column="done"]').get_attribute("class") or "")
+        page.goto(f"{served.url}/inbox")
+        until(page, "document.getElementById('notify-button').getAttribute('aria-pressed') === 'true'")
+        page.click("#notify-button")
+
+
+def test_a_note_is_sent_to_the_agent_by_the_main_button_and_an_approval_says_that_it_is_not(
+    tmp_path: Path, opened: Browser
+) -> None:
+    lab = Lab.make(tmp_path / "lab", author=AUTHOR, judge=JUDGE, extra=EXTRA)
+    for title in ("First", "Second", "Third"):
+        lab.add(title)
+    lab.burnish("run", "3", code=None)
+    with serving(lab) as served, logged_in(opened, served, height=720) as page:
+        open_task(page, served, 3)
+        main = page.locator("[data-gate] button.primary")
+        assert main.get_attribute("value") == "approve"
+        page.keyboard.press("a")
+        page.keyboard.type("Another value.")
+        assert main.get_attribute("value") == "request_changes"
+        assert "Request changes" in page.locator("[data-gate] .key-hint").inner_text()
+        page.keyboard.press("Control+a")
+        page.keyboard.press("Delete")
+        assert main.get_attribute("value") == "approve"
+        page.keyboard.type("Another value.")
+        page.keyboard.press("Control+Enter")
+        # the message is about what the page shows
+        page.evaluate(
+            """new MutationObserver(() => {
+              const isTold = document.getElementById("outcome").innerText.includes("waits for your approval");
+              const { status } = document.getElementById("part-head").dataset;
+              if (isTold && status !== "waiting_approval") document.body.dataset.wasEarly = "yes";
+            }).observe(document.body, { childList: true, subtree: true })"""
+        )
+        page.wait_for_selector("#outcome:has-text('T3 waits for your approval.')", timeout=60_000)
+        assert page.evaluate("document.body.dataset.wasEarly") is None
+        # what happened and the decision leave the code its room
+        assert page.evaluate("document.querySelector('.floor').getBoundingClientRect().height") < 120
+        page.keyboard.press("a")
+        page.keyboard.type("Thank you.")
+        page.keyboard.press("Escape")
+        page.keyboard.press("A")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#outcome:has-text('Your note is in its history; no agent acts on it.')")
+
+
+def test_a_marked_file_stays_marked_in_a_part_that_was_asked_for_before(opened: Browser, served: Served) -> None:
+    with logged_in(opened, served, height=720) as page:
+        open_task(page, served, 1)
+        page.wait_for_selector(".lines")
+        answers: list[tuple[Route, str]] = []
+        page.route("**/parts?names=*changes*", lambda route: answers.append((route, route.fetch().text())))
+        page.click("[data-ignore-space]")
+        for _ in range(100):
+            if answers:
+                break
+            page.wait_for_timeout(50)
+        page.locator(".file summary").first.focus()
+        with page.expect_response("**/viewed"):
+            page.keyboard.press("v")
+        route, text = answers[0]
+        route.fulfill(status=200, content_type="text/html", body=text)
+        until(page, "document.querySelector('#ignore-space').checked")
+        assert page.locator("#viewed-count").count() == 1
+        until(page, "document.getElementById('viewed-count').textContent.startsWith('1 of 2')")
+        assert page.locator("[data-viewed]").first.is_checked()
+        page.unroute("**/parts?names=*changes*")
+        page.locator(".file summary").first.focus()
+        page.keyboard.press("v")
+        page.wait_for_selector(".toast:has-text('not marked as viewed any more')")
+
+
+def test_a_rejected_task_is_struck_out_under_done_and_reasons_begin_as_sentences(
+    tmp_path: Path, opened: Browser
+) -> None:
+    lab = Lab.make(tmp_path / "lab", author=AUTHOR, judge=JUDGE, extra=EXTRA)
+    for title in ("First", "Second", "Third"):
+        lab.add(title)
+    lab.burnish("run", "3", code=None)
+    with serving(lab) as served, logged_in(opened, served, height=720) as page:
+        page.goto(f"{served.url}/inbox")
+        assert page.locator(".entry p").all_inner_texts() == ["The review approved it; a person decides next"]
+        lab.burnish("decide", "3", "reject")
+        page.goto(f"{served.url}/p/{served.project}")
+        line = "getComputedStyle(document.querySelector('#t3 .title')).textDecorationLine"
+        assert page.evaluate(line) == "line-through"

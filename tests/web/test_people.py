@@ -59,7 +59,7 @@ def test_a_viewer_can_change_nothing_and_a_reviewer_runs_nothing() -> None:
     changing = {label for label in LEAST if not label.startswith(("GET", "WS", "MOUNT"))}
     for_viewers = {label for label in changing if LEAST[label] is Role.VIEWER}
     assert {label.rpartition("/")[2] for label in for_viewers} == {
-        *("login", "logout", "markdown", "viewed", "seen"),
+        *("login", "logout", "markdown", "viewed", "seen", "preferences"),
         # needs the code of a notification
         "answer",
     }

@@ -19,6 +19,8 @@ class GateChoice(StrEnum):
     SKIP = "skip"
 
 
+# why an approved task waits in a project where a person decides after each review
+REVIEW_APPROVED = "the review approved it; a person decides next"
 # how the reason of a gate ends where the work was approved before, and something has happened to it since
 _RESULT_APPROVED = "; the review approved the result; a person decides next"
 

@@ -22,7 +22,7 @@ from burnish.core.flow import (
     reviews,
     target_to_merge,
 )
-from burnish.core.gate import approved_result
+from burnish.core.gate import REVIEW_APPROVED, approved_result
 from burnish.core.history import History, JudgedPhase, PhaseRecord, fixed_by_reviewer
 from burnish.core.journal import ReviewResult
 from burnish.core.journal_events import Binding, DecisionMade, ReviewApproved, ReviewStopped, new_event
@@ -280,7 +280,7 @@ def needs_person(history: History, cycle: int, policy: Policy) -> str:
         work = history.work(cycle)
         # an approval that the person gave before is void then, and the person is to know why the task is back
         cause = work.result.why if work and work.result.by_hand else _resolved_conflicts(history, cycle)
-        return approved_result(cause) if cause else "the review approved it; a person decides next"
+        return approved_result(cause) if cause else REVIEW_APPROVED
     if task.spec.skip_tests:
         # `policy.approval` is `required` because of it
         return "its tests were skipped (skip_tests), so a person is to approve it"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from burnish.core.cost import CostSource, joint_source, short_cost
+from burnish.core.gate import REVIEW_APPROVED
 from burnish.core.status import FinalVerdict, Reason, ReviewStatus, Status
 from burnish.core.task import Task
 from burnish.store import Store
@@ -111,6 +112,11 @@ class TaskCard:
         if self.needs_me:
             return NEEDS_YOU
         return "done" if self.is_rejected else _GROUP_OF[self.status]
+
+    @property
+    def is_dropped(self) -> bool:
+        """Whether it ended without a result."""
+        return self.is_rejected or self.status is Status.CANCELLED
 
     def column(self, by_status: bool) -> str:
         return self.status.value if by_status else self.group
@@ -273,6 +279,9 @@ def _card(
     begun = task.status is not Status.BACKLOG
     is_conflict = needs_me and task.status is Status.VERIFIED
     why, note = (_why(task), task.note[:_MAX_NOTE_LENGTH]) if begun else ("", "")
+    if note == REVIEW_APPROVED:
+        # its verdict says so
+        note = ""
     ready = task.status is Status.BACKLOG and not unmet and standing not in IDLE
     return TaskCard(
         id=task.id,

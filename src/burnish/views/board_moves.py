@@ -76,7 +76,11 @@ ACTS: Mapping[str, Act] = {
         words="Merges the target into the task's branch. The agent resolves the conflicts; a review follows.",
     ),
     "decide": Act("Decide…", ask="page#gate", words="The task's page shows the findings and asks for your decision."),
-    "override": Act("Override…", ask="page#override", words="Approves against the review; the page asks for a reason."),
+    "override": Act(
+        "Override…",
+        ask="page#override",
+        words="Approves without an approving review. Asks for a reason.",
+    ),
     "archive": Act("Archive", "PATCH", body={"archived": True}, words="Leaves it out of the board and of lists."),
     "remove": Act("Remove", "DELETE", ask="sure", words="Removes it from all lists; its events and its work are kept."),
 }

@@ -95,6 +95,7 @@ LEAST: Mapping[str, Role] = {
     "GET /api/v1/server": _V,
     "GET /api/v1/me": _V,
     "POST /api/v1/markdown": _V,
+    "PATCH /api/v1/me/preferences": _V,
     # a person's own marks of what was read
     f"PUT {_T}/viewed": _V,
     f"PUT {_T}/seen": _V,

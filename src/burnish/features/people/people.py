@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from burnish.config.loading import load
 from burnish.core.people import AuditEntry, Person, Role, is_name
 from burnish.errors import BadInput, NotFound
+from burnish.git.files import write_whole
 from burnish.proc.identity import login_name
+from burnish.proc.slots import slot
 from burnish.store import Store
 from burnish.store.people import PersonRow
 
@@ -98,3 +101,28 @@ def _unknown(name: str) -> NotFound:
 
 def _record(store: Store, by: Administrator, action: str) -> None:
     store.people.record(AuditEntry("", by.name, by.role, by.via, by.address, "", None, action, 200))
+
+
+PREFERENCES = "preferences.json"
+
+
+def preferences(home: Path, person: str) -> dict[str, str]:
+    """What the pages remember for a person, such as saved filters; "" is the owner. Unreadable ones are empty."""
+    return dict(_all_preferences(home).get(person, {}))
+
+
+def set_preferences(home: Path, person: str, values: Mapping[str, str]) -> dict[str, str]:
+    """Put these values beside the others of the person; an empty value removes one."""
+    with slot(home / "locks", "preferences", 1):
+        everyone = _all_preferences(home)
+        own = {name: text for name, text in {**everyone.get(person, {}), **values}.items() if text}
+        write_whole(home / PREFERENCES, json.dumps({**everyone, person: own}, ensure_ascii=True).encode())
+    return own
+
+
+def _all_preferences(home: Path) -> dict[str, dict[str, str]]:
+    try:
+        found = json.loads((home / PREFERENCES).read_bytes())
+        return {str(who): {str(name): str(text) for name, text in own.items()} for who, own in found.items()}
+    except (OSError, ValueError, AttributeError):
+        return {}

@@ -26,6 +26,22 @@ class MeOut(ApiModel):
     role: RoleName
 
 
+class PreferencesBody(Body):
+    model_config = example(folded="done", notify="on")
+
+    filters: Annotated[Text, Field(max_length=20_000)] | None = None
+    """Saved filters: a JSON object from names to the queries of their pages."""
+    folded: Annotated[Text, Field(max_length=1000)] | None = None
+    """The folded columns of the board, separated by spaces."""
+    notify: Literal["on", "off"] | None = None
+    diff: Annotated[Text, Field(max_length=1000)] | None = None
+    """How changes are shown, as JSON."""
+
+
+class PreferencesOut(ApiModel):
+    preferences: dict[str, str]
+
+
 class PersonOut(ApiModel):
     name: str
     role: RoleName
@@ -98,6 +114,13 @@ AdministratorDep = Annotated[Administrator, Depends(_administrator)]
 def me(person: PersonDep) -> dict[str, Any]:
     """Who sends the request."""
     return {"name": person.name, "role": person.role.value}
+
+
+@router.patch("/me/preferences", response_model=PreferencesOut)
+def change_preferences(registry: RegistryDep, person: PersonDep, body: PreferencesBody) -> dict[str, Any]:
+    """Change what the pages remember for you; what is not named stays."""
+    values = body.model_dump(exclude_none=True)
+    return {"preferences": features.set_preferences(registry.home, person.name, values)}
 
 
 @router.get("/people", response_model=PeopleOut)

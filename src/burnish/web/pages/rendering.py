@@ -18,6 +18,7 @@ from burnish.core.cost import cost_with_source, short_cost
 from burnish.core.people import OWNER, Person
 from burnish.core.suggestion import proposal
 from burnish.core.text_encoding import escape_invisible
+from burnish.features.people.people import preferences
 from burnish.sanitize import clean_text
 from burnish.web.pages.markdown import markdown, markdown_line
 from burnish.web.roles import least_for_task
@@ -63,7 +64,8 @@ def page(request: Request, name: str, /, *, status: int = 200, **view: Any) -> H
     registry = request.app.state.registry
     projects = [] if view.get("bare") else registry.projects()
     trust_warning = registry.untrusted(view["project"]) if view.get("project") else None
-    context = {**common, "projects": projects, "untrusted": trust_warning, **view}
+    kept = {} if view.get("bare") else preferences(registry.home, person.name)
+    context = {**common, "projects": projects, "untrusted": trust_warning, "preferences": kept, **view}
     return HTMLResponse(render(name, **context), status)
 
 
@@ -123,6 +125,19 @@ def words(name: Any) -> str:
     return str(name or "").replace("_", " ")
 
 
+# how reasons begin that are written to stand after a colon; others may begin with a name, such as that of a branch
+_FIRST_WORDS = frozenset(
+    "a an approved fixed handed interrupted it its left no not nothing override paused reopened resolved restarted "
+    "sent the this waits what".split()
+)
+
+
+def sentence(text: str) -> str:
+    """The reason with a capital letter, unless it may begin with a name."""
+    first = text.split(" ", 1)[0].rstrip(",:;.")
+    return f"{text[0].upper()}{text[1:]}" if first in _FIRST_WORDS else text
+
+
 def many(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
@@ -149,5 +164,6 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "markdown": markdown,
     "markdown_line": markdown_line,
     "proposal": proposal,
+    "sentence": sentence,
     "visible": escape_invisible,
 }

@@ -98,7 +98,15 @@ def _page(
         project=project,
         since=since,
         acts=[
-            {"name": name, "label": a.label, "method": a.method, "path": a.path, "body": dict(a.body), "ask": a.ask}
+            {
+                "name": name,
+                "label": a.label,
+                "method": a.method,
+                "path": a.path,
+                "body": dict(a.body),
+                "ask": a.ask,
+                "words": a.words,
+            }
             for name, a in acts
         ],
         statuses=ORDER,

@@ -1,4 +1,5 @@
 // Search and filters: which cards are shown. They are part of the URL, so a reload keeps them.
+import { preference, setPreference } from "./preferences.js";
 
 const search = document.getElementById("search");
 const agent = document.getElementById("by-agent");
@@ -10,7 +11,7 @@ let inText = new Set();
 let timer = null;
 // folded columns: rare ones while they are empty, and those that the user has folded
 const RARE = new Set(["failed", "cancelled"]);
-const foldedByHand = new Set((localStorage.getItem("burnish-folded") ?? "cancelled").split(" ").filter(Boolean));
+const foldedByHand = new Set((preference("folded") || "cancelled").split(" ").filter(Boolean));
 
 const words = () => search.value.trim().toLowerCase().split(/\s+/).filter(Boolean);
 
@@ -78,10 +79,11 @@ function mark(column, name, visible, total) {
   column.hidden = Boolean(status.value) && !visible && !column.dataset.statuses.split(" ").includes(status.value);
 }
 
-/** Folds or unfolds a column; with `save` the browser remembers it. */
+/** Folds or unfolds a column; with `save` it is remembered. */
 export function fold(name, folded = !foldedByHand.has(name), save = true) {
   folded ? foldedByHand.add(name) : foldedByHand.delete(name);
-  if (save) localStorage.setItem("burnish-folded", [...foldedByHand].join(" "));
+  // never empty: that would be the choice of somebody who has not chosen
+  if (save) setPreference("folded", [...foldedByHand].join(" ") || "none");
   document.dispatchEvent(new Event("filtered"));
 }
 

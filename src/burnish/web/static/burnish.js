@@ -104,10 +104,11 @@ function taskRemoved() {
 }
 
 /**
- * Shows a short message in the corner. `undo` adds a button that takes the action back; `lasting` stays until it is removed.
+ * Shows a short message in the corner. `undo` adds a button that takes the action back; `lasting` stays until it is
+ * removed, and `closable` until it is clicked or Escape is pressed.
  * Where there are several projects, the message names the one of this page.
  */
-export function toast(text, { hint = "", bad = false, undo = null, lasting = false } = {}) {
+export function toast(text, { hint = "", bad = false, undo = null, lasting = false, closable = false } = {}) {
   const box = make("div", { className: bad ? "toast bad" : "toast" });
   const where = document.getElementById("project-choice")?.selectedOptions[0]?.textContent;
   const first = make("strong", { textContent: text });
@@ -119,11 +120,27 @@ export function toast(text, { hint = "", bad = false, undo = null, lasting = fal
   const isSame = (one) => !one.querySelector("[data-undo]") && one.textContent === box.textContent;
   if (!undo && !lasting) [...document.querySelectorAll(".toast")].find(isSame)?.remove();
   if (undo) box.append(undoButton(undo, end));
+  if (closable) box.append(closeButton(end));
   box.addEventListener("click", (event) => event.target.closest("button") || lasting || end());
   document.getElementById("toasts").append(box);
-  if (!lasting) setTimeout(end, bad || undo ? 12000 : 5000);
+  if (!lasting && !closable) setTimeout(end, bad || undo ? 12000 : 5000);
   return box;
 }
+
+function closeButton(end) {
+  const button = make("button", { type: "button", textContent: "Close" });
+  const key = make("kbd", { className: "key", textContent: "Esc" });
+  key.setAttribute("aria-hidden", "true");
+  button.append(" ", key);
+  button.dataset.closeMessage = "";
+  button.addEventListener("click", end);
+  return button;
+}
+
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape" || event.defaultPrevented || event.target.closest?.("input, textarea, select, dialog[open]")) return;
+  document.querySelectorAll("[data-close-message]").forEach((one) => one.click());
+});
 
 /** A button that takes an act back, by mouse or by the key z. */
 export function undoButton(undo, end = () => {}) {

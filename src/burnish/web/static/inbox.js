@@ -116,7 +116,8 @@ async function mergeAll(button) {
       tellSkipped(report.left, name);
     });
   }
-  if (merged.length) toast(`Merged: ${merged.join(", ")}`);
+  // it may have taken minutes, and nobody may have looked
+  if (merged.length) toast(`Merged: ${merged.join(", ")}`, { closable: true });
   merging = "";
   markMerging();
   renew("all");
@@ -125,11 +126,11 @@ async function mergeAll(button) {
 /** One message for each task, or one for all of them: many would hide the list. */
 function tellSkipped(skipped, name) {
   if (skipped.length < 4) {
-    for (const one of skipped) toast(`${name}T${one.id} was skipped: ${one.why}`, { hint: one.hint, bad: true });
+    for (const one of skipped) toast(`${name}T${one.id} was skipped: ${one.why}`, { hint: one.hint, bad: true, closable: true });
     return;
   }
   const numbers = skipped.map((one) => `T${one.id}`).join(", ");
-  toast(`${skipped.length} tasks were skipped: ${numbers}`, { hint: `T${skipped[0].id}: ${skipped[0].why}`, bad: true });
+  toast(`${skipped.length} tasks were skipped: ${numbers}`, { hint: `T${skipped[0].id}: ${skipped[0].why}`, bad: true, closable: true });
 }
 
 // keys: the focused entry is the one that they are about

@@ -22,7 +22,8 @@ let burst = { last: "", at: -Infinity };
  * Adds shortcuts. An entry has `keys` (each a key, or two with a space), `words`, `run`, and `when`, which says
  * whether the shortcut applies to this event. A `careful` one changes what is stored, so a word that is typed without
  * a field must not trigger it. A letter that follows it at once makes such a word, except an `isStep` (j, k): nobody
- * types `vj`. `needs` is the least role of a person who has the shortcut.
+ * types `vj`. `needs` is the least role of a person who has the shortcut, and `isListed` says whether
+ * the list of shortcuts has it now.
  */
 export function addKeys(title, entries) {
   const own = entries.filter((one) => !one.needs || ROLES.indexOf(one.needs) <= ROLES.indexOf(document.body.dataset.role));
@@ -106,7 +107,7 @@ export function showKeys() {
   // what only this page has comes first
   for (const [title, entries] of [...groups].sort(([one], [other]) => (one === COMMON) - (other === COMMON))) {
     const list = make("dl", { className: "keys" });
-    for (const one of entries) {
+    for (const one of entries.filter(({ isListed = () => true }) => isListed())) {
       const names = make("dt");
       // `1 … 6` for a row of digits
       const isRow = one.keys.length > 3;

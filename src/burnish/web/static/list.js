@@ -116,7 +116,7 @@ async function perform(act, able) {
   const ways = able.map((row) => opposite(name, row.dataset.status));
   const undoable = ways.every(Boolean);
   if (act.ask && !undoable) {
-    const list = able.map(nameOf).slice(0, 20).join(", ");
+    const list = `${act.words} ${able.map(nameOf).slice(0, 20).join(", ")}`.trim();
     if ((await sure(`${act.label} ${what}?`, list, { yes: act.label, danger: true })) === null) return;
   }
   const done = [];
@@ -207,12 +207,16 @@ function walk(by) {
 }
 
 addKeys("List", [
-  { keys: ["j", "ArrowDown"], words: "next task", run: () => walk(1) },
-  { keys: ["k", "ArrowUp"], words: "task before", run: () => walk(-1) },
-  { keys: ["x"], words: "select the task", when: current, run: () => {
-    select(current(), !chosen.has(current().id));
+  { keys: ["j", "ArrowDown"], words: "next task", isStep: true, run: () => walk(1) },
+  { keys: ["k", "ArrowUp"], words: "task before", isStep: true, run: () => walk(-1) },
+  { keys: ["x"], words: "select the task, or the first one", run: () => {
+    if (!current()) walk(1);
+    const row = current();
+    if (row) select(row, !chosen.has(row.id));
     drawBulk();
   } },
+  { keys: ["m"], words: "go to the actions for the selected tasks", when: () => selected().length,
+    run: () => document.querySelector("#bulk-acts button").focus() },
   { keys: ["Enter", "o"], words: "open the task", when: (event) => event.target.matches("tbody tr"),
     run: () => current().querySelector(".title a").click() },
   { keys: ["/"], words: "search", run: () => search.focus() },

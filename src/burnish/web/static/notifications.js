@@ -1,15 +1,15 @@
 // What needs the user: where `g n` leads.
 // Opt-in: a notification of the browser when another task needs the user, and their number in the title of the page.
 import { toast } from "./burnish.js";
+import { preference, setPreference } from "./preferences.js";
 
-const KEY = "burnish-notify";
 const title = document.title;
 let before = null;
 // the entries of the inbox below this task when its page was opened: once decided, it is there no more
 let below = null;
 const MAX_BELOW = 50;
 
-export const isOn = () => localStorage.getItem(KEY) === "on";
+export const isOn = () => preference("notify") === "on";
 
 /** The address of the next task that needs the user; with `peek`, of its name. */
 export function nextPath(peek = false) {
@@ -28,7 +28,7 @@ function noteNeighbours(order) {
 export async function toggle() {
   const on = !isOn();
   const allowed = !on || !("Notification" in window) || (await Notification.requestPermission()) === "granted";
-  localStorage.setItem(KEY, on ? "on" : "off");
+  setPreference("notify", on ? "on" : "off");
   draw();
   if (!on) toast("Notifications are off in this browser.");
   else if (allowed) toast("You are notified here while a page of burnish is open.");
@@ -58,7 +58,7 @@ document.addEventListener("waiting", ({ detail }) => {
 });
 
 document.getElementById("notify-button")?.addEventListener("click", toggle);
-addEventListener("storage", (event) => event.key === KEY && draw());
+document.addEventListener("preference", draw);
 document.addEventListener("palette", ({ detail }) => {
   const label = isOn() ? "Turn notifications of this browser off" : "Notify me in this browser";
   detail.push({ label, kind: "setting", run: toggle });

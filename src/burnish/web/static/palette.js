@@ -51,9 +51,9 @@ document.getElementById("log-out")?.addEventListener("click", () => attempt(asyn
   location.href = "/login";
 }));
 
-/** The words of a button, without the explanation below them. */
+/** The words of a button, without its key and the explanation below them. */
 function words(button) {
-  const own = [...button.childNodes].filter((one) => !one.matches?.("small, .muted"));
+  const own = [...button.childNodes].filter((one) => !one.matches?.("small, .muted, .key"));
   return own.map((one) => one.textContent).join(" ").replace(/\s+/g, " ").trim();
 }
 
@@ -71,7 +71,7 @@ function choices() {
     const label = button.dataset.what || button.getAttribute("aria-label") || words(button);
     if (!label || labels.has(label)) continue;
     labels.add(label);
-    found.push({ label: label.replace("…", ""), kind: "action", run: () => button.click() });
+    found.push({ label: label.replace("…", ""), kind: button.querySelector(".key")?.textContent ?? "action", run: () => button.click() });
   }
   for (const tab of document.querySelectorAll("[role=tab]")) {
     found.push({ label: `Show ${tab.textContent.trim()}`, kind: "tab", run: () => tab.click() });

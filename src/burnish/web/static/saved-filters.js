@@ -1,9 +1,10 @@
-// Filters under a name: the query of the URL, kept by this browser for the board and the list of each project.
+// Filters under a name: the query of the URL, for the board and the list of each project.
 import { make, sure, toast } from "./burnish.js";
+import { preference, setPreference } from "./preferences.js";
 
-const KEY = "burnish-filters";
 const select = document.getElementById("saved-filters");
-const read = () => JSON.parse(localStorage.getItem(KEY) ?? "{}");
+const read = () => JSON.parse(preference("filters") || "{}");
+const write = (filters) => setPreference("filters", JSON.stringify(filters));
 const query = () => {
   const found = new URLSearchParams(location.search);
   found.sort();
@@ -23,11 +24,11 @@ function draw() {
 
 async function save() {
   if (!query()) return toast("Nothing is filtered.", { hint: "Search, or choose a status, an agent or a tag first." });
-  const name = (await sure("Save this filter", "It stays in this browser.", { yes: "Save", note: "Name", isLine: true }))?.trim();
+  const name = (await sure("Save this filter", "The board and the list offer it.", { yes: "Save", note: "Name", isLine: true }))?.trim();
   if (!name) return;
-  localStorage.setItem(KEY, JSON.stringify({ ...read(), [name.slice(0, 60)]: query() }));
+  const succeeded = await write({ ...read(), [name.slice(0, 60)]: query() });
   draw();
-  toast(`The filter “${name.slice(0, 60)}” was saved.`);
+  if (succeeded) toast(`The filter “${name.slice(0, 60)}” was saved.`);
 }
 
 async function remove() {
@@ -46,11 +47,11 @@ async function remove() {
     box.remove();
     if (gone === undefined) return draw();
     const { [box.returnValue]: _, ...rest } = filters;
-    localStorage.setItem(KEY, JSON.stringify(rest));
+    write(rest);
     draw();
     toast(`The filter “${box.returnValue}” was deleted.`, {
       undo: async () => {
-        localStorage.setItem(KEY, JSON.stringify({ ...read(), [box.returnValue]: gone }));
+        await write({ ...read(), [box.returnValue]: gone });
         draw();
       },
     });

@@ -1,16 +1,16 @@
 // The diff: files are fetched when they scroll into view, folded lines when they are unfolded.
 import { api, attempt, fragment, make } from "./burnish.js";
+import { preference, setPreference } from "./preferences.js";
 import { here, path } from "./task-context.js";
 
 let near;
 // requests for files that have not been answered
 let pending = 0;
-// what of the change is shown, as a query; how it is shown is kept in this browser
+// what of the change is shown, as a query; how it is shown is kept
 let view = "";
 let span = "";
 let seenTree = "";
-const OPTIONS = "burnish-diff";
-const options = () => JSON.parse(localStorage.getItem(OPTIONS) || "{}");
+const options = () => JSON.parse(preference("diff") || "{}");
 // a narrow window has no room for two sides, and does not show the option
 const isSideBySide = () => Boolean(options().split) && !matchMedia("(max-width: 640px)").matches;
 
@@ -87,7 +87,7 @@ function keepFocus(id) {
 }
 
 function keep(values) {
-  localStorage.setItem(OPTIONS, JSON.stringify({ ...options(), ...values }));
+  setPreference("diff", JSON.stringify({ ...options(), ...values }));
 }
 
 /**

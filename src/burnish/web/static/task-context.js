@@ -26,9 +26,10 @@ export const keepPartIf = (keeper) => keepers.push(keeper);
 
 export async function fetchParts(names) {
   const query = `names=${names.join(",")}${diffView}`;
+  const askedAt = performance.now();
   const html = await fragment(`${here}/parts?${query}`);
   const parsed = document.createRange().createContextualFragment(html);
-  for (const fresh of [...parsed.querySelectorAll("[data-part]")]) replacePart(fresh);
+  for (const fresh of [...parsed.querySelectorAll("[data-part]")]) replacePart(Object.assign(fresh, { askedAt }));
   tick();
 }
 

@@ -20,10 +20,11 @@ export function startForms() {
     event.target.closest("[data-gate], [data-answer], dialog > form")?.querySelector("button.primary:enabled")?.click();
   });
   document.addEventListener("keydown", leave);
-  document.addEventListener("focusin", ({ target }) => target.form?.matches("[data-gate]") && nameMainButton(target.form));
+  document.addEventListener("focusin", ({ target }) => target.form?.matches("[data-gate]") && markMainButton(target.form));
   document.addEventListener("input", (event) => {
     const box = event.target.closest(".override-reasons");
     if (box) categorise(box);
+    if (event.target.id === "gate-note") markMainButton(event.target.form);
   });
   document.addEventListener("click", (event) => {
     const rule = event.target.closest("[data-rule]");
@@ -41,7 +42,28 @@ export function startForms() {
 
 /** The decision and the answers are forms of the page itself. */
 function keepOnPage(within) {
-  for (const form of within.querySelectorAll("[data-gate], [data-answer]")) keepTexts(form, `${path} ${form.dataset.answer ?? "gate"}`);
+  for (const form of within.querySelectorAll("[data-gate], [data-answer]")) {
+    keepTexts(form, `${path} ${form.dataset.answer ?? "gate"}`);
+    if (form.matches("[data-gate]")) markMainButton(form);
+  }
+}
+
+// by form: its main button while nothing is written
+const usualChoices = new WeakMap();
+
+/**
+ * Marks the main button, which Ctrl-Enter presses. A note is for the agent, so the button that starts the agent is it
+ * while there is one; in the reasons of an override the note is a reason.
+ */
+function markMainButton(form) {
+  const buttons = [...form.querySelectorAll("[name=choice]")];
+  if (!usualChoices.has(form)) usualChoices.set(form, buttons.find((one) => one.matches(".primary"))?.value);
+  const isOverride = form.querySelector(".against:not([hidden])") !== null;
+  const sendsBack = buttons.find((one) => ["request_changes", "fix"].includes(one.value))?.value;
+  const hasNote = Boolean(form.elements.note?.value.trim());
+  const main = isOverride ? "approve" : (hasNote && sendsBack) || usualChoices.get(form);
+  for (const one of buttons) one.classList.toggle("primary", one.value === main);
+  nameMainButton(form);
 }
 
 /** Says beside the note which button Ctrl-Enter presses. */
@@ -58,7 +80,7 @@ function leave(event) {
   if (!reasons) return event.target.blur();
   reasons.hidden = true;
   form.querySelector(".error").hidden = true;
-  for (const button of form.querySelectorAll("[name=choice]")) button.classList.toggle("primary", button.value === "request_changes");
+  markMainButton(form);
   // keys stay keys: a letter that is pressed next must not land in the note
   if (event.target !== form.elements.note) form.querySelector("[name=choice][value=approve]").focus();
 }
@@ -234,8 +256,7 @@ async function decide(form, choice) {
     const isAsked = reasons.hidden;
     reasons.hidden = false;
     form.querySelector(".gate-details").open = false;
-    // Ctrl-Enter in the reasons approves
-    for (const button of form.querySelectorAll("[name=choice]")) button.classList.toggle("primary", button.value === "approve");
+    markMainButton(form);
     reasons.querySelector("input").focus({ preventScroll: true });
     if (isAsked) return "";
     throw new Problem({ title: "Choose a reason, or explain it.", detail: "Then approve again." });
@@ -261,12 +282,13 @@ async function decide(form, choice) {
   const isStarted = isSentBack && !head().running && (await attempt(() => api("POST", `${path}/run`, {})));
   isFixStarted = isStarted;
   const findings = (answer.findings ?? []).map((one) => one.id).join(", ");
-  return DECIDED[choice]({ commit: commit.slice(0, 10), findings, isStarted, isAnswer: form.dataset.question, isAgainst: grounds });
+  return DECIDED[choice]({ commit: commit.slice(0, 10), findings, isStarted, isAnswer: form.dataset.question, isAgainst: grounds, note });
 }
 
 const DECIDED = {
-  approve: ({ commit, findings, isAgainst }) =>
-    `Approved T${task} at ${commit}${isAgainst ? " against its review" : ""}${findings ? `; your comments are ${findings}` : ""}.`,
+  approve: ({ commit, findings, isAgainst, note }) =>
+    `Approved T${task} at ${commit}${isAgainst ? " against its review" : ""}${findings ? `; your comments are ${findings}` : ""}.` +
+    (note.trim() ? " Your note is in its history; no agent acts on it." : ""),
   request_changes: ({ findings, isStarted, isAnswer }) => isAnswer
     ? `Answered T${task}${findings ? ` (${findings})` : ""}${isStarted ? ": the agent continues with your answer" : ""}.`
     : `Requested changes to T${task}${findings ? ` (${findings})` : ""}${isStarted ? ": the agent works on them" : ""}.`,

@@ -71,6 +71,7 @@ export function startKeys() {
       keys: [key], words: `go to ${words}; Enter presses it`, run: () => toChoice(choice, words), needs: "reviewer",
       // few projects allow it
       when: () => choice !== "skip" || button(choice),
+      isListed: () => choice !== "skip" || button(choice),
     })),
     { keys: ["Ctrl-Enter"], words: "in a note: press the main button beside it", run: () => {}, needs: "reviewer" },
     { keys: ["m"], words: "more actions", run: openMenu, when: () => document.getElementById("more"), careful: true, needs: "reviewer" },
@@ -191,18 +192,28 @@ function firstRow() {
   return rows.find((row) => row.getBoundingClientRect().bottom > 130) ?? rows[0];
 }
 
+// what the last mark had to say
+let viewedMessage = null;
+
 function view() {
   const file = currentFile();
   const box = file && document.querySelector(`[data-viewed="${file.dataset.number}"]`);
   if (!box) return;
   file.querySelector("summary").focus({ preventScroll: true });
   box.click();
-  if (!box.checked) return;
+  viewedMessage?.remove();
+  if (!box.checked) {
+    viewedMessage = toast("The file is not marked as viewed any more.", { hint: file.dataset.path });
+    return;
+  }
   const boxes = all("[data-viewed]");
   const at = boxes.indexOf(box);
   const next = [...boxes.slice(at + 1), ...boxes.slice(0, at)].find((one) => !one.checked);
   const message = boxes.length === 1 ? "The file is viewed." : `All ${boxes.length} files are viewed.`;
-  if (!next) return toast(message, { hint: "Press a to decide." });
+  if (!next) {
+    viewedMessage = toast(message, { hint: "Press a to decide." });
+    return;
+  }
   const nextFile = document.getElementById(`file-${next.dataset.viewed}`);
   nextFile.querySelector("summary").focus({ preventScroll: true });
   land(nextFile);

@@ -32,9 +32,28 @@ const ENDS = {
   cancelled: ["was cancelled", ""],
 };
 
-/** Replaces "T3 continues." once the run has ended: `status` is the new status of the task. */
+// the status in which a run has left the task, until the head of the page shows it, too
+let ended = "";
+// the head stays as it is while somebody types in it
+const HEAD_MS = 3000;
+const shownStatus = () => document.getElementById("part-head")?.dataset.status;
+
+/** Replaces "T3 continues." once the run has ended and the page shows it: `status` is the new status of the task. */
 export function tellEnd(status) {
   if (!isRunAwaited || !(status in ENDS)) return;
+  ended = status;
+  if (shownStatus() === status) return showEnd(status);
+  setTimeout(() => showEnd(status), HEAD_MS);
+}
+
+document.addEventListener("part", ({ detail: part }) => {
+  // the parts that came with it are put in place first
+  if (part.dataset.part === "head" && part.dataset.status === ended) queueMicrotask(() => showEnd(part.dataset.status));
+});
+
+function showEnd(status) {
+  if (ended !== status || !isRunAwaited) return;
+  ended = "";
   const [words, tone] = ENDS[status];
   tellOutcome(`T${task} ${words}.`);
   if (tone) box.classList.add(tone);

@@ -14,6 +14,7 @@ export function startReview() {
   document.addEventListener("submit", submitted);
   document.addEventListener("input", typed);
   document.addEventListener("change", viewedChanged);
+  document.addEventListener("part", ({ detail: part }) => part.dataset.part === "changes" && putMarks(part));
   document.addEventListener("keydown", (event) => {
     const form = event.target.closest?.("[data-comment]");
     if (!form) return;
@@ -244,23 +245,47 @@ function update() {
 
 // files viewed
 
+// what was marked here and may be missing in a part that was asked for before: path and blob → mark
+const marks = new Map();
+
+/** A part that was asked for before a mark was stored does not have it. */
+function putMarks(part) {
+  for (const [key, { isViewed, storedAt }] of marks) {
+    if (storedAt < part.askedAt) marks.delete(key);
+    const file = [...part.querySelectorAll(".file")].find((one) => keyOf(one) === key);
+    const box = file && part.querySelector(`[data-viewed="${file.dataset.number}"]`);
+    if (!box || box.checked === isViewed) continue;
+    box.checked = isViewed;
+    file.open = !isViewed;
+  }
+  countViewed();
+}
+
+const keyOf = (file) => `${file.dataset.path} ${file.dataset.blob}`;
+
 async function viewedChanged(event) {
   const box = event.target.closest("[data-viewed]");
   if (!box) return;
   const file = document.getElementById(`file-${box.dataset.viewed}`);
   const { path: name, blob } = file.dataset;
-  file.open = !box.checked;
+  const isViewed = box.checked;
+  file.open = !isViewed;
+  const mark = { isViewed, storedAt: Infinity };
+  marks.set(keyOf(file), mark);
   countViewed();
-  const succeeded = await attempt(() => api("PUT", `${path}/viewed`, { path: name, blob, viewed: box.checked }));
-  if (!succeeded) box.checked = !box.checked;
+  const succeeded = await attempt(() => api("PUT", `${path}/viewed`, { path: name, blob, viewed: isViewed }));
+  mark.storedAt = performance.now();
+  if (succeeded) return;
+  marks.delete(keyOf(file));
+  const now = document.querySelector(`[data-viewed="${file.dataset.number}"]`);
+  if (now) now.checked = !isViewed;
   countViewed();
 }
 
 function countViewed() {
   const place = document.getElementById("viewed-count");
   if (!place) return;
-  const words = `${document.querySelectorAll("[data-viewed]:checked").length} of ${place.dataset.files} viewed`;
-  for (const one of document.querySelectorAll("[data-viewed-count]")) one.textContent = words;
+  place.textContent = `${document.querySelectorAll("[data-viewed]:checked").length} of ${place.dataset.files} viewed`;
   for (const box of document.querySelectorAll("[data-viewed]")) {
     document.querySelector(`.leaf[href="#file-${box.dataset.viewed}"]`)?.classList.toggle("is-viewed", box.checked);
   }
