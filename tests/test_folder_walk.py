@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 from pathlib import Path
 
-from burnish.folder_walk import walk_folders
+from burnish.folder_walk import read_folder, walk_folders
 
 SOURCES = Path(__file__).parents[1] / "src"
 
@@ -28,6 +29,18 @@ def test_a_folder_that_is_removed_from_the_list_is_not_entered(tmp_path: Path) -
         folders[:] = [name for name in folders if name != "skip"]
         seen.append(Path(here).name)
     assert seen == ["top", "enter"]
+
+
+def test_several_walks_of_one_tree_read_each_folder_once(tmp_path: Path) -> None:
+    top = tmp_path / "top"
+    (top / "a" / "b").mkdir(parents=True)
+    (top / "a" / "x").touch()
+    read = cache(read_folder)
+    for _, folders, _ in walk_folders(top, read):
+        folders.clear()  # what one walk does not enter, the next one does
+    assert read.cache_info().misses == 1
+    assert list(walk_folders(top, read)) == list(walk_folders(top))
+    assert read.cache_info().misses == 3
 
 
 def test_no_module_walks_by_recursion() -> None:

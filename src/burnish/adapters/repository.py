@@ -41,7 +41,6 @@ from burnish.git.refs import delete_ref, read_ref, refuse_if_checked_out, update
 from burnish.git.repair import restore_objects, write_again
 from burnish.git.repository_id import restore_id
 from burnish.git.rescue import keep, kept_refs
-from burnish.git.secret_scan import left_out_by_name
 from burnish.git.shared_blocks import is_plain
 from burnish.git.snapshot import SnapshotFolder, snapshot
 from burnish.git.staging import MAX_BYTES
@@ -236,8 +235,10 @@ class GitRepository:
         is_large = self.release_over_files and count_files(workspace.index) > self.release_over_files
         if not is_large or not workspace.exists() or {workspace.tip(), workspace.checked_out_commit()} != {task.commit}:
             return False
-        if workspace.collect_agent_git("release") or workspace.is_dirty() or self.left_out(workspace):
+        if workspace.collect_agent_git("release") or workspace.is_dirty():
             return False  # not all of it is in git
+        if self.left_out(workspace, is_compared=True):
+            return False
         if leave_files and is_plain(workspace.index):
             spare = self._spare_tree(task)
             workspace.hand_over(spare)
@@ -374,10 +375,9 @@ class GitRepository:
     def kept_refs(self, task: Task) -> list[str]:
         return kept_refs(self.project, task.id, task.name)
 
-    def left_out(self, workspace: ports_git.TaskWorkspace) -> list[str]:
+    def left_out(self, workspace: ports_git.TaskWorkspace, *, is_compared: bool = False) -> list[str]:
         assert isinstance(workspace, GitWorkspace)
-        found = left_out_by_name(self.project, workspace.index, workspace.path, self.copies)
-        return sorted(map(os.fsdecode, found))
+        return workspace.left_out_by_name(self.copies, is_compared=is_compared)
 
     def check_movable(self, branch: str) -> None:
         refuse_if_checked_out(self.project, f"refs/heads/{branch}")

@@ -26,7 +26,7 @@ from urllib.parse import unquote, urlsplit
 from burnish.checks.import_origins import runs_tests
 from burnish.checks.placement import Placement
 from burnish.core.policy import CheckSpec
-from burnish.folder_walk import walk_folders
+from burnish.folder_walk import ReadFolder, read_folder, walk_folders
 from burnish.regular_files import parse_toml
 
 _PACKAGES = ("lib*/python3*/site-packages", "lib*/python3*/dist-packages")
@@ -225,10 +225,10 @@ def _installed_by_cargo(prefix: Path, root: Path) -> frozenset[str]:
     )
 
 
-def go_project(tree: Path) -> GoProject:
+def go_project(tree: Path, read: ReadFolder = read_folder) -> GoProject:
     """The modules of the tree's go.mod files, and the names of its source folders."""
     modules, names = set[str](), set[str]()
-    for place, folders, files in walk_folders(tree):
+    for place, folders, files in walk_folders(tree, read):
         folders[:] = [name for name in folders if name[0] not in "._" and name not in _NO_SOURCES]
         if "go.mod" in files and (found := _GO_MOD.search(read_start(Path(place, "go.mod")))):
             modules.add(found[1])
@@ -285,7 +285,7 @@ exit 127
 
 
 def with_program_report(
-    spec: CheckSpec, place: Placement, report_dir: Path, env: Mapping[str, str]
+    spec: CheckSpec, place: Placement, report_dir: Path, env: Mapping[str, str], read: ReadFolder
 ) -> tuple[Mapping[str, str], dict[str, CheckoutProgram]]:
     """The environment in which this check reports such starts, and the programs."""
     if place.checkout is None or spec.name == "origins" or not runs_tests(spec):
@@ -293,7 +293,7 @@ def with_program_report(
     root, home = place.checkout.resolve(), Path(os.path.realpath(env.get("HOME", "/")))
     if home.is_relative_to(root):
         return env, {}  # the home is inside the checkout, so all of the user's programs are
-    programs = checkout_programs(env.get("PATH", os.defpath), root, go_project(place.files))
+    programs = checkout_programs(env.get("PATH", os.defpath), root, go_project(place.files, read))
     # If the tree is mounted at the checkout's path, links to the checkout lead to the tree.
     is_mounted = place.path.resolve() == root
     foreign_programs = {

@@ -35,7 +35,7 @@ from burnish.checks.python_environments import (
     shared_tox_environments,
 )
 from burnish.core.policy import CheckSpec
-from burnish.folder_walk import walk_folders
+from burnish.folder_walk import FolderEntries, ReadFolder, read_folder, walk_folders
 
 _FOLDER, _PLUGIN = "imports", "burnish_import_report"
 _MAX_BYTES = 1024 * 1024
@@ -230,7 +230,11 @@ _run_hidden_sitecustomize()
 
 
 def with_import_report(
-    spec: CheckSpec, report_dir: Path, env: Mapping[str, str], place: Placement | None = None
+    spec: CheckSpec,
+    report_dir: Path,
+    env: Mapping[str, str],
+    place: Placement | None = None,
+    read: ReadFolder = read_folder,
 ) -> Mapping[str, str]:
     """Environment variables that make test runs of this check report what they imported."""
     if spec.name == "origins" or not runs_tests(spec):
@@ -241,10 +245,10 @@ def with_import_report(
     (folder / f"{_PLUGIN}.py").write_text(_PLUGIN_TEXT)
     (folder / "sitecustomize.py").write_text(_SITE_TEXT)
     if place:
-        names = sorted({*_packages(place.files), *_packages(place.files / spec.cwd)})
+        names = sorted(_packages_at(place.files, spec.cwd, read))
         checkout = str(place.checkout.resolve()) if place.checkout else ""
         (folder / _NAMES).write_text("\n".join((str(place.path.resolve()), checkout, *names)))
-        sources = sorted({name for root in _source_roots(spec.cwd) for name in _source_names(place.files / root)})
+        sources = sorted({name for root in _source_roots(spec.cwd) for name in _source_names(place.files / root, read)})
         (folder / _SOURCES).write_text("\n".join((str(place.path.resolve()), *sources)))
     (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {_PLUGIN}\nVersion: 1\n")
     (metadata / "entry_points.txt").write_text(f"[pytest11]\n{_PLUGIN} = {_PLUGIN}\n")
@@ -265,7 +269,7 @@ def imported_elsewhere(
     `tree` is the path on disk; the tests see the tree at `mounted_at`. `new_files` has what they wrote into it. Any
     module that they imported from `checkout` counts, if the tree has a file at the same place.
     """
-    packages = {*_packages(tree), *_packages(tree / cwd)}
+    packages = _packages_at(tree, cwd)
     roots = {str(root) for path in (tree, mounted_at) for root in (path, path.resolve())}
     for imports in _reports(report_dir / _FOLDER):
         for name in sorted(packages.intersection(imports)):
@@ -313,34 +317,23 @@ def _source_roots(cwd: str) -> list[str]:
     return [posixpath.join(folder, below) for folder in dict.fromkeys(("", cwd)) for below in ("", "src", "lib")]
 
 
-def _source_names(folder: Path) -> Iterator[str]:
+def _source_names(folder: Path, read: ReadFolder) -> Iterator[str]:
     """Names of modules and packages in a folder of sources, without those of tests."""
-    for entry in _entries(folder):
-        name = entry.name.removesuffix(".py")
-        if name.isidentifier() and not _NO_SOURCE.fullmatch(name) and (name != entry.name or _has_source(entry.path)):
+    found = read(str(folder)) or FolderEntries()
+    for entry in (*found.folders, *found.files):
+        name = entry.removesuffix(".py")
+        if not name.isidentifier() or _NO_SOURCE.fullmatch(name):
+            continue
+        if name != entry or _has_source(str(folder / entry), read):
             yield name
 
 
-def _has_source(folder: str) -> bool:
-    """Whether the folder has a module, or a folder in it is a package. One look for most: it may have many files."""
-    others = []
-    try:
-        with os.scandir(folder) as entries:
-            for entry in entries:
-                if entry.name.endswith(".py"):
-                    return True
-                others.append(entry.path)
-    except OSError:
-        return False  # a file, or missing
-    return any(Path(path, "__init__.py").exists() for path in others)
-
-
-def _entries(folder: str | Path) -> list[os.DirEntry[str]]:
-    try:
-        with os.scandir(folder) as entries:
-            return list(entries)
-    except OSError:
-        return []  # a file, or missing
+def _has_source(folder: str, read: ReadFolder) -> bool:
+    """Whether the folder has a module, or a folder in it is a package."""
+    found = read(folder) or FolderEntries()
+    if any(name.endswith(".py") for name in (*found.folders, *found.files)):
+        return True
+    return any(Path(folder, name, "__init__.py").exists() for name in found.folders)
 
 
 def _is_copy_of(package: Path, tree: Path, cwd: str) -> bool:
@@ -371,9 +364,15 @@ def import_hint(*, is_confined: bool) -> str:
     return hint if is_confined else f"{hint}; or install bubblewrap, so that the sandbox can use your own environment"
 
 
-def _packages(folder: Path) -> tuple[str, ...]:
-    found = (*folder.glob("*/__init__.py"), *folder.glob("src/*/__init__.py"))
-    return top_level_packages(path.relative_to(folder).as_posix() for path in found)
+def _packages_at(tree: Path, cwd: str, read: ReadFolder = read_folder) -> set[str]:
+    """The packages at the root of the tree and in the folder of the check."""
+    return {name for folder in dict.fromkeys((tree, tree / cwd)) for name in _packages(folder, read)}
+
+
+def _packages(folder: Path, read: ReadFolder) -> tuple[str, ...]:
+    inside = ((below, read(str(folder / below))) for below in ("", "src"))
+    found = (posixpath.join(below, name, "__init__.py") for below, at in inside if at for name in at.folders)
+    return top_level_packages(path for path in found if os.path.exists(f"{folder}/{path}"))  # noqa: PTH110 (many)
 
 
 def _reports(folder: Path, pattern: str = "*.json") -> Iterator[dict[str, str]]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from xml.parsers import expat
 
@@ -37,7 +37,7 @@ from burnish.checks.report_formats import FileStats, report_file_stats
 from burnish.checks.runners import prepare
 from burnish.core.check import CheckReport
 from burnish.core.policy import CheckSpec
-from burnish.folder_walk import walk_folders
+from burnish.folder_walk import ReadFolder, read_folder, walk_folders
 from burnish.proc.run import Command, ProgramMissing, ShimLost, StopToken, run
 from burnish.regular_files import read_regular
 
@@ -93,12 +93,13 @@ def _run_one(spec: CheckSpec, context: _CheckRunContext) -> CheckReport:
         return error_report(spec, str(error))
     if uncommitted_reason := uncommitted_only(spec.command, context.place.files / spec.cwd):
         return error_report(spec, uncommitted_reason)
-    env = with_import_report(spec, report_dir, _with_own_programs(context.env, place, spec.cwd), context.place)
+    read = cache(read_folder)  # several looks at one tree, all before the check can change it
+    env = with_import_report(spec, report_dir, _with_own_programs(context.env, place, spec.cwd), context.place, read)
     if runs_tests(spec) and _sets_variable("GRADLE_OPTS", spec, context.place.files):
         env = with_gradle_options(env)
     env = _without_committed_cache(env, spec, context.place.files, report_dir)
-    env, programs = with_program_report(spec, context.place, report_dir, env)
-    maven = _maven_modules(spec, context.place)
+    env, programs = with_program_report(spec, context.place, report_dir, env, read)
+    maven = _maven_modules(spec, context.place, read)
     check = prepare(spec, report_dir=report_dir, env=env, root=context.place.files / spec.cwd)
     wrap = context.place.wrap
     reports = check.known.runner.tree_reports if check.known else None
@@ -271,10 +272,10 @@ class _MavenModules:
     started_at: float = 0.0
 
 
-def _maven_modules(spec: CheckSpec, place: Placement) -> _MavenModules:
+def _maven_modules(spec: CheckSpec, place: Placement, read: ReadFolder) -> _MavenModules:
     if place.checkout is None or spec.name == "origins" or not runs_tests(spec):
         return _MavenModules()
-    modules = frozenset(_poms(place.files))
+    modules = frozenset(_poms(place.files, read))
     return _MavenModules(modules, _maven_reports(spec, place) if modules else {}, time.time())
 
 
@@ -282,8 +283,8 @@ def _maven_reports(spec: CheckSpec, place: Placement) -> FileStats:
     return report_file_stats(place.written_by(spec.name), *_MAVEN_REPORTS)
 
 
-def _poms(tree: Path) -> Iterator[tuple[str, str, str]]:
-    for folder, folders, files in walk_folders(tree):
+def _poms(tree: Path, read: ReadFolder) -> Iterator[tuple[str, str, str]]:
+    for folder, folders, files in walk_folders(tree, read):
         folders[:] = [name for name in folders if not name.startswith(".") and name not in _NO_POMS]
         if "pom.xml" in files and (data := read_regular(Path(folder, "pom.xml"), longest=_POM_BYTES)):
             found = _pom_elements(data)

@@ -200,8 +200,11 @@ class Repository(Protocol):
     def kept_refs(self, task: Task) -> list[str]:
         """Refs that hold rescued work and artifacts of the task, and can be read."""
 
-    def left_out(self, workspace: TaskWorkspace) -> list[str]:
-        """Files in it that never come into git because of their names (`.env`, keys)."""
+    def left_out(self, workspace: TaskWorkspace, *, is_compared: bool = False) -> list[str]:
+        """Files in it that never come into git because of their names (`.env`, keys).
+
+        `is_compared`: nothing could write to it since its files were compared, for `commit` or `is_dirty`.
+        """
 
     def check_movable(self, branch: str) -> None:
         """Refuse where a checkout of the user's holds the branch: what an agent does could not be committed."""

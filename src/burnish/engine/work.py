@@ -306,7 +306,7 @@ def left_out(deps: Deps, setup: TaskSetup, task: Task) -> list[str]:
     if task.spec.type is TaskType.PLAN:
         return []
     setup_names = (deps.task_files.stamp(task, SETUP_FILES) or "").split("\0")
-    return [name for name in deps.repository.left_out(setup.workspace) if name not in setup_names]
+    return [name for name in deps.repository.left_out(setup.workspace, is_compared=True) if name not in setup_names]
 
 
 def record_failure(

@@ -18,7 +18,7 @@ from burnish.git import agent_gitdir
 from burnish.git.files import (
     copy_index,
     disk_errors,
-    files_since,
+    indexed_paths,
     is_real_dir,
     remove_tree,
     reset_folders,
@@ -213,8 +213,8 @@ def check_out_files(
     if everything and not is_new:
         # another program had these files before
         with disk_errors(f"cleaning {root}"):
-            recent = files_since(index, since, len(project.zero) // 2) if since and not links else None
-            reset_folders(root, recent)
+            paths = indexed_paths(index, since, len(project.zero) // 2) if since and not links else None
+            reset_folders(root, paths)
 
 
 def _written_at(index: Path) -> int:

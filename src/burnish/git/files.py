@@ -12,8 +12,9 @@ import shutil
 import stat
 import struct
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from burnish.core.status import ErrorCode
@@ -212,56 +213,92 @@ def is_sound_index(path: Path) -> bool:
     return data.startswith(_SIGNATURE) and any(digest == trailer for digest, trailer in hashes)
 
 
-# of the flags in an entry of an index: two more bytes follow
-_EXTENDED = 0x40
-_SECONDS = struct.Struct(">I").unpack_from
+# of the flags in an entry of an index: that two more bytes follow; and the length of the name, or a longer one
+_EXTENDED = 0x4000
+_LONG_NAME = 0xFFF
 
 
-def files_since(index: Path, since_ns: int, hash_size: int) -> list[str] | None:
-    """The files whose ctime in the index is in the second of `since_ns` or later; None if the form is not known."""
-    data, since, at, found = index.read_bytes(), since_ns // 10**9, 12, []
+@dataclass(frozen=True)
+class IndexedPaths:
+    """What an index says of a checkout: its folders, and files that were written lately."""
+
+    folders: tuple[str, ...]
+    recent_files: tuple[str, ...]
+
+
+def indexed_paths(index: Path, since_ns: int, hash_size: int) -> IndexedPaths | None:
+    """The folders, and the files whose ctime is in the second of `since_ns` or later; None if the form is not known."""
+    data, since, at = index.read_bytes(), since_ns // 10**9, 12
     if int.from_bytes(data[4:8]) not in (2, 3):
         return None
+    head = 42 + hash_size
+    seconds_and_flags = struct.Struct(f">I{head - 6}xH").unpack_from
+    folders, folder, recent = set[bytes](), b"", list[bytes]()
     for _ in range(int.from_bytes(data[8:12])):
-        flags_at = at + 40 + hash_size
-        start = flags_at + (4 if data[flags_at] & _EXTENDED else 2)
-        end = data.index(b"\0", start)
-        if _SECONDS(data, at)[0] >= since:
-            found.append(os.fsdecode(data[start:end]))
+        seconds, flags = seconds_and_flags(data, at)
+        start = at + head + (2 if flags & _EXTENDED else 0)
+        end = start + (flags & _LONG_NAME)
+        if end == start + _LONG_NAME:
+            end = data.index(b"\0", start)
+        if seconds >= since:
+            recent.append(data[start:end])
+        cut = data.rfind(b"/", start, end) + 1
+        if cut - start != len(folder) or not data.startswith(folder, start):
+            folder = data[start:cut]
+            folders.add(folder)
         # at least one NUL, up to a multiple of eight bytes
         at += (end - at + 8) & ~7
-    return found
+    above = {folder[: cut + 1] for folder in folders for cut in range(len(folder)) if folder[cut : cut + 1] == b"/"}
+    return IndexedPaths(
+        tuple(os.fsdecode(folder[:-1]) for folder in sorted(above)), tuple(os.fsdecode(path) for path in recent)
+    )
 
 
-def reset_folders(root: Path, files: Iterable[str] | None = None) -> None:
+def reset_folders(root: Path, paths: IndexedPaths | None = None) -> None:
     """Remove from a checkout what git does not see: a `.git` below the root, modes of folders, extended attributes.
 
     git writes a file again if its ctime is not that of the index, but most builds of git compare whole seconds.
-    `files`: those whose ctime can be in the same second; None if all can.
+    `paths`: those of a checkout without other files, and the files whose ctime can be in the same second; None if all
+    can.
     """
     new_folder = root / f".new-{secrets.token_hex(8)}"
     new_folder.mkdir()
     usual_mode = stat.S_IMODE(new_folder.lstat().st_mode)
     new_folder.rmdir()
-    pending = [(os.fspath(root), 0o700)]
+    _reset_folder(os.fspath(root), 0o700)
+    if paths is None:
+        _reset_all_below(root, usual_mode)
+        return
+    for name in paths.folders:
+        folder = os.path.join(root, name)  # noqa: PTH118 (thousands of them)
+        _reset_folder(folder, usual_mode)
+        if os.path.lexists(f"{folder}/.git"):
+            remove_tree(Path(folder, ".git"))
+    for name in paths.recent_files:
+        _remove_attributes(os.path.join(root, name))  # noqa: PTH118
+
+
+def _reset_all_below(root: Path, usual_mode: int) -> None:
+    pending = [os.fspath(root)]
     while pending:
-        folder, mode = pending.pop()
-        if stat.S_IMODE(os.lstat(folder).st_mode) != mode:
-            os.chmod(folder, mode)  # noqa: PTH101
-        _remove_attributes(folder)
-        is_root = folder == os.fspath(root)
-        with os.scandir(folder) as entries:
+        here = pending.pop()
+        with os.scandir(here) as entries:
             below = list(entries)
         for entry in below:
             if entry.name == ".git":
-                if not is_root:
+                if here != os.fspath(root):
                     remove_tree(Path(entry.path))
             elif entry.is_dir(follow_symlinks=False):
-                pending.append((entry.path, usual_mode))
-            elif files is None:
+                _reset_folder(entry.path, usual_mode)
+                pending.append(entry.path)
+            else:
                 _remove_attributes(entry.path)
-    for path in files or ():
-        _remove_attributes(os.path.join(root, path))  # noqa: PTH118
+
+
+def _reset_folder(folder: str, mode: int) -> None:
+    if stat.S_IMODE(os.lstat(folder).st_mode) != mode:
+        os.chmod(folder, mode)  # noqa: PTH101
+    _remove_attributes(folder)
 
 
 def _remove_attributes(path: str) -> None:

@@ -30,6 +30,8 @@ class DirtyPaths:
     to_drop: tuple[bytes, ...] = ()
     # those of `to_stage` that were not tracked before
     new: frozenset[bytes] = frozenset()
+    # With `with_excluded`: all that the index and the .gitignore files do not name. Nested repositories end in `/`.
+    untracked: tuple[bytes, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.to_stage or self.to_drop)
@@ -47,15 +49,27 @@ class DirtyPaths:
         )
 
 
-def find_dirty_paths(
-    project: Project, index: Path, root: Path, *, file_mode: bool = True, with_ignored: bool = False, ours: bool = True
-) -> DirtyPaths:
-    """Changed, deleted and new paths, with one process; ignored ones only if `with_ignored`.
+# More are not asked for by name: git lists the untracked files again.
+_MAX_QUERIES = 1000
 
+
+def find_dirty_paths(
+    project: Project,
+    index: Path,
+    root: Path,
+    *,
+    file_mode: bool = True,
+    with_ignored: bool = False,
+    with_excluded: bool = False,
+    ours: bool = True,
+) -> DirtyPaths:
+    """Changed, deleted and new paths; ignored ones only if `with_ignored`.
+
+    `with_excluded`: also list what the excluded names of burnish and the user keep out, in the same look at the files.
     `ours`: the directory belongs to burnish, so permissions may be restored where git is denied access.
     """
     args = ["-c", f"core.fileMode={str(file_mode).lower()}", "ls-files", "-z", "-t", "-m", "-o"]
-    args += [] if with_ignored else ["--exclude-standard"]
+    args += [] if with_ignored else ["--exclude-per-directory=.gitignore" if with_excluded else "--exclude-standard"]
     result = project.git(*args, index=index, work_tree=root)
     if ours and b"ermission denied" in result.stderr:
         restore_owner_rights(root)
@@ -65,9 +79,12 @@ def find_dirty_paths(
     to_stage: list[bytes] = []
     to_drop: list[bytes] = []
     nested_repositories: list[bytes] = []
-    for record in result.stdout.split(b"\0"):
+    records = result.stdout.split(b"\0")
+    untracked = tuple(record[2:] for record in records if record[:2] == b"? ") if with_excluded else ()
+    excluded = _excluded(project, index, root, untracked) if untracked else frozenset()
+    for record in records:
         tag, path = record[:2], record[2:]
-        if not path or _FORBIDDEN.search(path):
+        if not path or _FORBIDDEN.search(path) or (tag == b"? " and path in excluded):
             continue
         if tag == b"? ":
             (nested_repositories if path.endswith(b"/") else to_stage).append(path)
@@ -75,10 +92,23 @@ def find_dirty_paths(
             to_drop.append(path)
         else:
             to_stage.append(path)
-    tracked_paths = {r[2:] for r in result.stdout.split(b"\0") if r[:2] != b"? "}
+    tracked_paths = {record[2:] for record in records if record[:2] != b"? "}
     to_stage += _nested_files(project, root, nested_repositories, with_ignored=with_ignored)
     unique = tuple(dict.fromkeys(to_stage))
-    return DirtyPaths(unique, tuple(dict.fromkeys(to_drop)), frozenset(unique) - tracked_paths)
+    return DirtyPaths(unique, tuple(dict.fromkeys(to_drop)), frozenset(unique) - tracked_paths, untracked)
+
+
+def _excluded(project: Project, index: Path, root: Path, untracked: tuple[bytes, ...]) -> frozenset[bytes]:
+    """Those of the untracked paths that git ignores."""
+    if len(untracked) <= _MAX_QUERIES:
+        # "./" keeps git from reading a name like ":(top)" as pathspec magic
+        query = b"".join(b"./" + path.rstrip(b"/") + b"\0" for path in untracked)
+        args = ("check-ignore", "-z", "--stdin", "--no-index")
+        found = project.git(*args, work_tree=root, stdin=query, ok=(0, 1)).stdout.split(b"\0")
+        ignored = {path.removeprefix(b"./") for path in found}
+        return frozenset(path for path in untracked if path.rstrip(b"/") in ignored)
+    listing = project.git("ls-files", "-z", "-o", "--exclude-standard", index=index, work_tree=root).stdout
+    return frozenset(untracked).difference(listing.split(b"\0"))
 
 
 def _behind_link(base: bytes, path: bytes, is_link: dict[bytes, bool]) -> bool:

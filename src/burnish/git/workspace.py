@@ -6,7 +6,7 @@ import os
 import stat
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -82,6 +82,8 @@ class GitWorkspace:
         self.index = project.own / "index" / name
         self._state_file = project.own / "index" / f"{name}.json"
         self._differences = Differences(project, self.ref)
+        # what the last comparison of the files listed, until it is used or files may change
+        self._untracked: tuple[bytes, ...] | None = None
         # new path of a foreign directory that was in the workspace's place
         self.moved_to: Path | None = None
 
@@ -152,6 +154,7 @@ class GitWorkspace:
 
     def reset_to(self, commit: str, *, base: Base) -> None:
         """Reset tracked files to `commit`, remove untracked ones, keep ignored ones, write a new `.git`."""
+        self._untracked = None
         self._prepare_folder()
         self._drop_old_scratch()
         self._take_agent_gitdir("put-right")
@@ -264,6 +267,7 @@ class GitWorkspace:
 
     def brief(self, files: Mapping[str, str], refs: Sequence[str] = ()) -> None:
         """Write `.git` again, with texts for the agent in `.git/burnish` and with the refs that they mention."""
+        self._untracked = None  # the author begins
         named_refs = [(ref, sha) for ref in refs if (sha := read_ref(self.project, ref))]
         texts = [(name, self.secrets.redact(text)) for name, text in files.items()]
         self._write_gitdir(refs=tuple(named_refs), files=tuple(texts))
@@ -285,7 +289,7 @@ class GitWorkspace:
         self._check_folder()
         start = merged_files(self.project, merge, self.plain(expect)).sha if merge else expect
         with self._scratch_index(start) as (scratch, is_at_commit):
-            dirt = find_dirty_paths(self.project, scratch, self.path)
+            dirt = self._find_dirt(scratch)
             dirt = dirt.without(exclude_prefix) if exclude_prefix else dirt
             if not dirt and is_at_commit:
                 return None
@@ -528,6 +532,20 @@ class GitWorkspace:
             )
             return write_tree(self.project, scratch)
 
+    def _find_dirt(self, index: Path) -> DirtyPaths:
+        dirt = find_dirty_paths(self.project, index, self.path, with_excluded=True)
+        self._untracked = dirt.untracked
+        return dirt
+
+    def left_out_by_name(self, but: Collection[str] = (), *, is_compared: bool = False) -> list[str]:
+        """Untracked files that only burnish's own list of secret names excludes from commits.
+
+        `is_compared`: by what `commit` or `is_dirty` listed, if it was called; nothing may have written files since.
+        """
+        untracked, self._untracked = (self._untracked if is_compared else None), None
+        found = leaks.left_out_by_name(self.project, self.index, self.path, but, untracked=untracked)
+        return sorted(map(os.fsdecode, found))
+
     def _leaks(self, commit: str, dirt: DirtyPaths) -> leaks.Leaks:
         return leaks.find_secrets(self.project, self.path, commit, dirt, self.secrets)
 
@@ -541,7 +559,7 @@ class GitWorkspace:
         if head is None:
             return None, {}
         with self._scratch_index(head.sha) as (scratch, is_at_commit):
-            dirt = find_dirty_paths(self.project, scratch, self.path)
+            dirt = self._find_dirt(scratch)
             if not dirt and is_at_commit:
                 return None, {}
             # these are left out anyway, so they are not searched: a sparse file can be huge
