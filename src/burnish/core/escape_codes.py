@@ -22,14 +22,17 @@ _SHAPELESS = (
     "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U00013430-\U0001343f\U00016fe4\U0001bca0-\U0001bca3\U0001d159"
     "\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
+# What ends a sequence of the terminal before its last letter: another one, or a control character.
+_BROKEN_OFF = rf"(?:{_ESC}|[\x00-\x09\x0b-\x1f\x7f-\x9f]|\\+(?:u00[0189][0-9a-fA-F]|x[0189][0-9a-fA-F]|0[0-3][0-7]))"
 _CODES = re.compile(
-    rf"(?:{_ESC}\[|\x9b|\\+u009[bB])[0-?]*[ -/]*(?!\\+[ux]0)[@-~]"
+    rf"(?:{_ESC}\[|\x9b|\\+u009[bB])[0-?]*[ -/]*(?!\\+[ux]0|{_BROKEN_OFF})[@-~]"
     rf"|{_ESC}\][^\x07\x1b\n]{{0,2000}}?(?:\x07|{_ESC}\\+|\\+(?:u0007|x07|a))"
     # strings for the terminal itself: DCS, SOS, PM, APC
     rf"|(?:{_ESC}[PX^_]|[\x90\x98\x9e\x9f])[^\x07\x1b\x9c\n]{{0,2000}}?(?:\x07|\x9c|{_ESC}\\+)"
     rf"|\x1b[ -/]*[0-Z\\^-~]|{_ESC}[ -/]+[0-~]"
     f"|[{_SHAPELESS}]"
 )
+_BROKEN_CODE = rf"(?:{_ESC}\[|\x9b|\\+u009[bB])[0-?]*[ -/]*(?={_BROKEN_OFF})"
 # What a terminal or our own log leaves out between two letters: NUL, a carriage return inside of a line, and a
 # backspace, either alone or with the letters that it takes back.
 # The other control characters: `clean_text` takes them out of what is shown, so nothing may be hidden behind them.
@@ -42,7 +45,9 @@ _ESCAPED_SHAPELESS = (
 )
 # What any of these can begin with: `re` passes over the other letters five times as fast.
 _FIRST = rf"(?=[\\^\u241b#&%=<\x00-\x08\x0b-\x1f\x7f-\x9f{_SHAPELESS}])"
-_JOINED = re.compile(rf"{_FIRST}(?:{_CODES.pattern}|{_CONTROLS}|{_ESCAPED_CONTROLS}|{_ESCAPED_SHAPELESS}|\r(?!\n))")
+_JOINED = re.compile(
+    rf"{_FIRST}(?:{_CODES.pattern}|{_BROKEN_CODE}|{_CONTROLS}|{_ESCAPED_CONTROLS}|{_ESCAPED_SHAPELESS}|\r(?!\n))"
+)
 _ERASED = re.compile(rf"[^\n\x08]{{3}}\x08{{3}}|[^\n\x08]{{2}}\x08{{2}}|[^\n\x08]\x08|{_JOINED.pattern}")
 # The short escapes of strings in JSON, Python, C and shells. `C:\\new` has one too, so only what is unmistakable is
 # looked for across them.
@@ -68,6 +73,13 @@ _RARE = re.compile(
     "|[\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2028-\u202e\u2065-\u206f\u2800\u3164"
     "\ufe00-\ufe0f\uffa0\ufff0-\ufffb\U00013430-\U0001343f\U00016fe4\U0001bca0-\U0001bca3\U0001d159"
     "\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+# Tags, marks of Markdown and entities without a shape, where they are inside of a word. A renderer shows one word.
+_IN_A_WORD = "[A-Za-z0-9_+/=.~%-]"
+MARKUP = re.compile(
+    rf"(?=[<*~`&\\])(?<={_IN_A_WORD})"
+    r"(?:<!--[^\n]{0,200}?-->|<[/!?]?[A-Za-z][^<>\n]{0,200}>|\*|~~|`|&(?i:shy|zwn?j|ZeroWidthSpace|#173|#820[345]|#xad"
+    rf"|#x200[b-d]);|\\+(?=[_+=.~-]))++(?={_IN_A_WORD})"
 )
 # Signs and letters as addresses and JSON may write them: each match is one character.
 _MORE = "%[89abAB][0-9a-fA-F]"
@@ -118,6 +130,11 @@ def plain_texts(text: str) -> Iterator[PlainText]:
 def without_short_escapes(text: str) -> PlainText | None:
     """Without colour codes and the short escapes of JSON strings; None where there are none."""
     return _without(text, _SHORT) if _HAS_SHORT.search(text) else None
+
+
+def without_markup(text: str) -> PlainText | None:
+    """Without tags and marks of Markdown inside of words; None where there are none."""
+    return _without(text, MARKUP)
 
 
 def without_codes(text: str, *, erase: bool = False) -> PlainText | None:
