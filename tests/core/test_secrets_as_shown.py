@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from burnish.core import escape_codes
 from burnish.core.secrets import LineFilter, Secrets
 from burnish.sanitize import clean_text
 from testing.attack_counts import CountAttacks
@@ -142,3 +143,48 @@ def test_markup_without_an_end_is_searched_in_little_time() -> None:
         began = time.process_time()
         SECRETS.redact(piece * 20_000)
         assert time.process_time() - began < 5, piece
+
+
+_RARELY = (
+    "\x1b[",
+    "\x9b",
+    "\\u001b",
+    "\\u009b31m",
+    "\\x1B]",
+    "\\033[",
+    "\\e[",
+    "\\u{1b}",
+    "^[[",
+    "\u241b[",
+    "#x1B[",
+    "#033[",
+)
+_RARELY += (
+    "&#27;[",
+    "&#X1b;[",
+    "%1B[",
+    "=1b[",
+    "<ESC>[",
+    "<0x1b>[",
+    "\\u0007",
+    "\\uFEFF",
+    "\u200b",
+    "\x7f",
+    "\x01",
+    "\\t",
+    "%2F",
+)
+_RARELY += ("\\/", "\\u002f", "u0085", "\\ud83d", "a", "[31m", " ", "\n", "\u00e9", "\u2800", "\x85", "\\", "%", "u00")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_quick_look_leaves_no_way_to_read_a_text_out(seed: int) -> None:
+    """Each reading first looks for what it needs; a text without that must be one that the whole pattern misses."""
+    chance = random.Random(seed)
+    for _ in range(4000):
+        text = "".join(chance.choices(_RARELY, k=chance.randint(1, 4)))
+        assert escape_codes._has_rare(text) == bool(escape_codes._RARE.search(text)), repr(text)
+        bare = escape_codes._without(text, escape_codes._BARE) if escape_codes._ESCAPES.search(text) else None
+        assert escape_codes._without_controls(text) == bare, repr(text)
+        unescaped = escape_codes._replaced(text, escape_codes._ASCII_ESCAPE, escape_codes._character)
+        assert escape_codes.with_ascii_unescaped(text) == unescaped, repr(text)
