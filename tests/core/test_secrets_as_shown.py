@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import random
+import time
 
 import pytest
 
+from burnish.core import escape_codes
 from burnish.core.secrets import LineFilter, Secrets
 from burnish.sanitize import clean_text
 from testing.attack_counts import CountAttacks
@@ -88,3 +90,101 @@ def test_the_rest_of_a_long_secret_behind_a_colour_code_is_not_shown(name: str, 
     shown = [(code, at) for code, at in tries if secret[at:] in SECRETS.redact(f"{secret[:at]}{code}{secret[at:]} x")]
     count_attacks("show a part of a secret behind a colour code", len(tries), len(shown))
     assert shown == []
+
+
+BROKEN = (
+    *("\x1b[31\x1b[32m", "\x1b[3\x1b[31\x1b[0m", "\x9b31\x9b0m", "\x1b[31\x18"),
+    *("\\u001b[31\\u001b[32m", "\\x1b[31\\x1b[32m", "\\033[31\\033[32m", "\\e[31\\e[32m", "^[[31^[[32m"),
+    *("&#27;[31&#27;[32m", "\\u001b[31\\u0000"),
+)
+MARKS = (
+    *("<b>", "</b>", '<span class="x">', "<wbr>", "</em><b>", "<!-- x -->", "**", "*", "~~", "`", "**<b>"),
+    *("&shy;", "&#8203;", "&zwnj;"),
+)
+
+
+@pytest.mark.parametrize("cut", [*BROKEN, *MARKS])
+@pytest.mark.attacks("show a secret behind a broken code or markup", 9)
+def test_nothing_of_a_secret_behind_a_broken_code_or_markup_is_readable(cut: str) -> None:
+    for secret in (VALUE, KNOWN["AWS"], KNOWN["Anthropic"]):
+        for at in (4, 8, len(secret) - 4):
+            text = f"see {secret[:at]}{cut}{secret[at:]} end"
+            redacted = SECRETS.redact(text)
+            assert secret[at:] not in redacted and "[secret: " in redacted, redacted
+            assert redacted.startswith("see ") and redacted.endswith(" end")
+            assert [leak.line for leak in SECRETS.find(text)] == [1]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Use **bold**text and `code`here, a*b*c, x<y>z, snake\\_case.",
+        "def f(*args, **kwargs): return List<String>, Map<K,V>.of(a&shy;b)",
+        "<td>token</td><td>Zk8Jx2mQ9vR4</td><td>tB7nWq3M</td>",
+        "curl -H 'Authorization: Bearer <token>' https://api.example.com/v1/items",
+    ],
+)
+def test_markup_that_cuts_no_secret_stays(text: str) -> None:
+    assert SECRETS.redact(text) == text
+
+
+def test_a_secret_with_escaped_signs_of_markdown_is_redacted() -> None:
+    escaped = KNOWN["Stripe"].replace("_", "\\_")
+    assert SECRETS.redact(f"see {escaped} end") == "see [secret: Stripe key removed] end"
+
+
+def test_the_tags_inside_of_a_secret_stay() -> None:
+    secret = KNOWN["AWS"]
+    assert SECRETS.redact(f"<i>{secret[:9]}<b>{secret[9:]}</b></i>") == "<i>[secret: AWS key removed]<b></b></i>"
+
+
+def test_markup_without_an_end_is_searched_in_little_time() -> None:
+    for piece in ("a<b ", "a<!--", "a*", "a**~~`", "&shy;a", "a&", 'a<b "', "a\\\\", "a`"):
+        began = time.process_time()
+        SECRETS.redact(piece * 20_000)
+        assert time.process_time() - began < 5, piece
+
+
+_RARELY = (
+    "\x1b[",
+    "\x9b",
+    "\\u001b",
+    "\\u009b31m",
+    "\\x1B]",
+    "\\033[",
+    "\\e[",
+    "\\u{1b}",
+    "^[[",
+    "\u241b[",
+    "#x1B[",
+    "#033[",
+)
+_RARELY += (
+    "&#27;[",
+    "&#X1b;[",
+    "%1B[",
+    "=1b[",
+    "<ESC>[",
+    "<0x1b>[",
+    "\\u0007",
+    "\\uFEFF",
+    "\u200b",
+    "\x7f",
+    "\x01",
+    "\\t",
+    "%2F",
+)
+_RARELY += ("\\/", "\\u002f", "u0085", "\\ud83d", "a", "[31m", " ", "\n", "\u00e9", "\u2800", "\x85", "\\", "%", "u00")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_quick_look_leaves_no_way_to_read_a_text_out(seed: int) -> None:
+    """Each reading first looks for what it needs; a text without that must be one that the whole pattern misses."""
+    chance = random.Random(seed)
+    for _ in range(4000):
+        text = "".join(chance.choices(_RARELY, k=chance.randint(1, 4)))
+        assert escape_codes._has_rare(text) == bool(escape_codes._RARE.search(text)), repr(text)
+        bare = escape_codes._without(text, escape_codes._BARE) if escape_codes._ESCAPES.search(text) else None
+        assert escape_codes._without_controls(text) == bare, repr(text)
+        unescaped = escape_codes._replaced(text, escape_codes._ASCII_ESCAPE, escape_codes._character)
+        assert escape_codes.with_ascii_unescaped(text) == unescaped, repr(text)

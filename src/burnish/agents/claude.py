@@ -52,7 +52,7 @@ _READ_ONLY_TOOLS = (
 # acceptEdits alone refuses most commands; skipping all permissions is refused to root.
 _AUTHOR_TOOLS = ("--permission-mode", "acceptEdits", "--allowedTools", "Bash,WebFetch,WebSearch")
 # How the model ends an answer that is whole; `tool_use` gives the answer to a schema.
-_WHOLE = (None, "end_turn", "stop_sequence", "tool_use")
+_WHOLE = ("end_turn", "stop_sequence", "tool_use")
 _TOKEN_KEYS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
 _LOGIN = "Run `claude` once and log in, or set ANTHROPIC_API_KEY."
 
@@ -173,7 +173,7 @@ class ClaudeAgent:
             return problem
         answer = result.get("structured_output")
         text = json.dumps(answer, ensure_ascii=False) if isinstance(answer, dict) else result_text
-        is_cut = call.role in ("review", "parse") and result.get("stop_reason") not in _WHOLE
+        is_cut = call.role in ("review", "parse") and result.get("stop_reason", "end_turn") not in _WHOLE
         if is_cut or not text:
             return failure("claude", "the answer was cut off", cut=True)
         return replace(_reply(text, list(results.values()), call), windows=_windows(stream))

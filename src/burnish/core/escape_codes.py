@@ -22,14 +22,17 @@ _SHAPELESS = (
     "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U00013430-\U0001343f\U00016fe4\U0001bca0-\U0001bca3\U0001d159"
     "\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
+# What ends a sequence of the terminal before its last letter: another one, or a control character.
+_BROKEN_OFF = rf"(?:{_ESC}|[\x00-\x09\x0b-\x1f\x7f-\x9f]|\\+(?:u00[0189][0-9a-fA-F]|x[0189][0-9a-fA-F]|0[0-3][0-7]))"
 _CODES = re.compile(
-    rf"(?:{_ESC}\[|\x9b|\\+u009[bB])[0-?]*[ -/]*(?!\\+[ux]0)[@-~]"
+    rf"(?:{_ESC}\[|\x9b|\\+u009[bB])[0-?]*[ -/]*(?!\\+[ux]0|{_BROKEN_OFF})[@-~]"
     rf"|{_ESC}\][^\x07\x1b\n]{{0,2000}}?(?:\x07|{_ESC}\\+|\\+(?:u0007|x07|a))"
     # strings for the terminal itself: DCS, SOS, PM, APC
     rf"|(?:{_ESC}[PX^_]|[\x90\x98\x9e\x9f])[^\x07\x1b\x9c\n]{{0,2000}}?(?:\x07|\x9c|{_ESC}\\+)"
     rf"|\x1b[ -/]*[0-Z\\^-~]|{_ESC}[ -/]+[0-~]"
     f"|[{_SHAPELESS}]"
 )
+_BROKEN_CODE = rf"(?:{_ESC}\[|\x9b|\\+u009[bB])[0-?]*[ -/]*(?={_BROKEN_OFF})"
 # What a terminal or our own log leaves out between two letters: NUL, a carriage return inside of a line, and a
 # backspace, either alone or with the letters that it takes back.
 # The other control characters: `clean_text` takes them out of what is shown, so nothing may be hidden behind them.
@@ -42,7 +45,9 @@ _ESCAPED_SHAPELESS = (
 )
 # What any of these can begin with: `re` passes over the other letters five times as fast.
 _FIRST = rf"(?=[\\^\u241b#&%=<\x00-\x08\x0b-\x1f\x7f-\x9f{_SHAPELESS}])"
-_JOINED = re.compile(rf"{_FIRST}(?:{_CODES.pattern}|{_CONTROLS}|{_ESCAPED_CONTROLS}|{_ESCAPED_SHAPELESS}|\r(?!\n))")
+_JOINED = re.compile(
+    rf"{_FIRST}(?:{_CODES.pattern}|{_BROKEN_CODE}|{_CONTROLS}|{_ESCAPED_CONTROLS}|{_ESCAPED_SHAPELESS}|\r(?!\n))"
+)
 _ERASED = re.compile(rf"[^\n\x08]{{3}}\x08{{3}}|[^\n\x08]{{2}}\x08{{2}}|[^\n\x08]\x08|{_JOINED.pattern}")
 # The short escapes of strings in JSON, Python, C and shells. `C:\\new` has one too, so only what is unmistakable is
 # looked for across them.
@@ -63,11 +68,19 @@ _BEGINS_WRITTEN = re.compile(r"\\u00[0189][0-9a-fA-F]")
 _JSON_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|([bfnrt])|([\\\"/]))")
 _SHORT_NAMES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _BARE = re.compile(rf"{_CONTROLS}|{_ESCAPED_CONTROLS}")
+_ASCII_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _RARE = re.compile(
     rf"{_CONTROLS}|u00[01789][0-9a-fA-F]|{_ESCAPED_SHAPELESS}"
     "|[\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2028-\u202e\u2065-\u206f\u2800\u3164"
     "\ufe00-\ufe0f\uffa0\ufff0-\ufffb\U00013430-\U0001343f\U00016fe4\U0001bca0-\U0001bca3\U0001d159"
     "\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+# Tags, marks of Markdown and entities without a shape, where they are inside of a word. A renderer shows one word.
+_IN_A_WORD = "[A-Za-z0-9_+/=.~%-]"
+MARKUP = re.compile(
+    rf"(?=[<*~`&\\])(?<={_IN_A_WORD})"
+    r"(?:<!--[^\n]{0,200}?-->|<[/!?]?[A-Za-z][^<>\n]{0,200}>|\*|~~|`|&(?i:shy|zwn?j|ZeroWidthSpace|#173|#820[345]|#xad"
+    rf"|#x200[b-d]);|\\+(?=[_+=.~-]))++(?={_IN_A_WORD})"
 )
 # Signs and letters as addresses and JSON may write them: each match is one character.
 _MORE = "%[89abAB][0-9a-fA-F]"
@@ -117,14 +130,30 @@ def plain_texts(text: str) -> Iterator[PlainText]:
 
 def without_short_escapes(text: str) -> PlainText | None:
     """Without colour codes and the short escapes of JSON strings; None where there are none."""
-    return _without(text, _SHORT) if _HAS_SHORT.search(text) else None
+    return _without(text, _SHORT) if "\\" in text and _HAS_SHORT.search(text) else None
+
+
+def without_markup(text: str) -> PlainText | None:
+    """Without tags and marks of Markdown inside of words; None where there are none."""
+    return _without(text, MARKUP)
 
 
 def without_codes(text: str, *, erase: bool = False) -> PlainText | None:
     """None where there are none. `erase`: a backspace takes the letter before it away."""
-    if not any(hint in text for hint in _HINTS) and not _RARE.search(text):
+    if not _has_hint(text) and not _has_rare(text):
         return None
     return _without(text, _ERASED if erase else _JOINED)
+
+
+def _has_hint(text: str) -> bool:
+    return any(hint in text for hint in _HINTS)
+
+
+def _has_rare(text: str) -> bool:
+    """As a search for `_RARE`, which takes ten times as long in ASCII."""
+    if text.isascii() and "u00" not in text and "\\u" not in text:
+        return _ASCII_CONTROL.search(text) is not None
+    return _RARE.search(text) is not None
 
 
 def _without(text: str, codes: re.Pattern[str]) -> PlainText | None:
@@ -147,7 +176,8 @@ def _without(text: str, codes: re.Pattern[str]) -> PlainText | None:
 
 def with_ascii_unescaped(text: str) -> PlainText | None:
     """With `%2F` and `\\u002f` as the signs that they stand for; None where there are none."""
-    return _replaced(text, _ASCII_ESCAPE, _character)
+    may_have_some = "%" in text or "\\u" in text or "\\/" in text
+    return _replaced(text, _ASCII_ESCAPE, _character) if may_have_some else None
 
 
 def _replaced(text: str, escapes: re.Pattern[str], character: Callable[[re.Match[str]], str]) -> PlainText | None:
@@ -182,7 +212,9 @@ def _with_letters_erased(text: str) -> PlainText | None:
 
 def _without_controls(text: str) -> PlainText | None:
     """An escape character alone takes the letter behind it along, which may be one of a secret."""
-    return _without(text, _BARE) if _ESCAPES.search(text) else None
+    # each way to write an escape character has a hint, or is `\\u009b`
+    may_have_some = _has_hint(text) or "u009" in text
+    return _without(text, _BARE) if may_have_some and _ESCAPES.search(text) else None
 
 
 def _as_cleaned(text: str) -> PlainText | None:

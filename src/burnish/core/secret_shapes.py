@@ -243,12 +243,11 @@ SHAPES: tuple[Shape, ...] = (
         shortest=6,
     ),
 )
-_HINTS = tuple(dict.fromkeys(hint for shape in SHAPES for hint in shape.hints))
 
 
 def possible_shapes(text: str) -> tuple[Shape, ...]:
-    """None for most texts: one quick search for all hints."""
-    return SHAPES if any(map(text.__contains__, _HINTS)) else ()
+    """Those of whose hints the text has one."""
+    return tuple(shape for shape in SHAPES if any(map(text.__contains__, shape.hints)))
 
 
 _WORDS = (

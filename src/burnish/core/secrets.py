@@ -12,10 +12,12 @@ from typing import Any
 from urllib.parse import quote, quote_plus, urlsplit
 
 from burnish.core.escape_codes import (
+    MARKUP,
     READINGS,
     PlainText,
     plain_texts,
     with_ascii_unescaped,
+    without_markup,
     without_short_escapes,
 )
 from burnish.core.secret_shapes import KEY_BEGIN, KEY_END, KEY_LINE, SHAPES, assignments, possible_shapes
@@ -78,7 +80,12 @@ class Secrets:
         return _replace(text, ((start, end, mark(ASSIGNED)) for start, end in assignments(text)))
 
     def _redact_split(self, text: str) -> str:
-        """Secrets that colour codes cut into pieces, as `grep --color` does. The codes stay, for what follows."""
+        """Secrets that markup or colour codes cut into pieces, as `grep --color` does. What cuts them stays."""
+        if (marked := without_markup(text)) is not None:
+            cuts = [
+                (start, end, kind, MARKUP.findall(text, start, end)) for start, end, kind in self._escaped_spans(marked)
+            ]
+            text = _replace(text, ((start, end, mark(kind) + _tags(marks)) for start, end, kind, marks in cuts))
         for reading in READINGS:
             plain = reading(text)
             if plain is None:
@@ -108,7 +115,7 @@ class Secrets:
                 begin, stop = plain.span(start, end)
                 if places.add(begin, stop):
                     found.append((begin, stop, kind))
-        for reading in (without_short_escapes, with_ascii_unescaped):
+        for reading in (without_markup, without_short_escapes, with_ascii_unescaped):
             plain_text = reading(text)
             for begin, stop, kind in self._escaped_spans(plain_text) if plain_text else ():
                 if places.add(begin, stop):
@@ -253,6 +260,11 @@ def _replace(text: str, replacements: Iterable[tuple[int, int, str]]) -> str:
 def _marked(plain: PlainText, spans: Iterable[tuple[int, int, str]]) -> Iterator[tuple[int, int, str]]:
     """A mark for each secret, with the codes inside of it."""
     return ((begin, stop, mark(kind) + plain.codes(begin, stop)) for begin, stop, kind in spans)
+
+
+def _tags(marks: Iterable[str]) -> str:
+    """The marks without backslashes, which would stand before another sign."""
+    return "".join(marks).replace("\\", "")
 
 
 def _lines_at(text: str, places: Sequence[int]) -> list[int]:
