@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -125,6 +126,10 @@ def _description(leak: Leak) -> str:
     return f"line {leak.line}, {leak.kind}" if leak.line else leak.kind
 
 
+# As git reports a folder that it cannot enter. It cuts the message, so that the reason may be missing.
+_TOO_LONG = re.compile(rb"could not open directory '([^\n]{1000,})")
+
+
 def copy_beside(paths: Iterable[bytes], root: Path, label: str) -> Path:
     """Copy files to a new private folder beside the workspace; returns the folder."""
     with disk_errors(f"copying files beside {root}"):
@@ -137,10 +142,18 @@ def copy_beside(paths: Iterable[bytes], root: Path, label: str) -> Path:
 
 
 def left_out_by_name(project: Project, index: Path, root: Path, but: Collection[str] = ()) -> list[bytes]:
-    """Untracked files that only burnish's own list of secret names excludes from commits, not the user's."""
+    """Untracked files that only burnish's own list of secret names excludes from commits, not the user's.
+
+    And the top of folders that git cannot read, because their path is too long.
+    """
     listing = project.git("ls-files", "-z", "-o", "--exclude-per-directory=.gitignore", index=index, work_tree=root)
+    too_long = dict.fromkeys(b"/".join(path.split(b"/")[:3]) + b"/" for path in _TOO_LONG.findall(listing.stderr))
+    return [*too_long, *_secret_names(project, root, listing.stdout, but)]
+
+
+def _secret_names(project: Project, root: Path, listing: bytes, but: Collection[str]) -> list[bytes]:
     exempt = {os.fsencode(name.strip("/")) for name in but}
-    paths = [file for path in listing.stdout.split(b"\0") if path for file in _files(root, path) if file not in exempt]
+    paths = [file for path in listing.split(b"\0") if path for file in _files(root, path) if file not in exempt]
     # usually there are none, which saves a process
     paths = [path for path in paths if is_secret(os.fsdecode(path))]
     if not paths:
