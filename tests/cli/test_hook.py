@@ -547,6 +547,28 @@ def test_broken_settings_and_a_lost_count_let_it_go(agent: Agent, hermetic: Path
     assert agent.stops() is None and "nonsense" in agent.person.err
 
 
+@pytest.mark.slow
+@pytest.mark.representatives(1)
+@pytest.mark.parametrize("folder", ["sessions", "repositories", "stops"])
+def test_pipes_in_place_of_what_burnish_remembers_do_not_hold_the_agent_up(
+    agent: Agent, hermetic: Path, folder: str
+) -> None:
+    agent.works()
+    assert agent.stops() is not None
+    files = [file for file in (hermetic / "burnish" / "hooks" / folder).rglob("*") if file.is_file()]
+    assert files
+    for file in files:
+        file.unlink()
+        os.mkfifo(file)
+    # another process, which this test can end
+    question = json.dumps({"session_id": agent.session, "cwd": str(agent.person.repo.path)})
+    argv = [*OURS, "hook", "run", "claude"]
+    done = subprocess.run(argv, input=question, text=True, capture_output=True, timeout=60, check=False)
+    assert done.returncode == 0 and "bug in burnish" not in done.stderr
+    if folder == "sessions":
+        assert not done.stdout and "cannot be read" in agent.person.types("inbox")
+
+
 def test_a_bug_of_ours_lets_it_go(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*args: object, **more: object) -> None:
         raise ZeroDivisionError("ours")

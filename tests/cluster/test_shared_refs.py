@@ -21,6 +21,7 @@ from burnish.cluster.task_share import restore_artifacts
 from burnish.core.task import Spec, Task
 from burnish.git.discovery import discover
 from burnish.git.project import open_project
+from burnish.git.publishing import MAX_PACKS
 from burnish.git.refs import read_ref
 from burnish.git.repository_id import read_id, write_new_id
 from testing.userrepo import UserRepo
@@ -106,6 +107,20 @@ def test_a_remote_that_is_away_is_told_from_one_that_refuses(clones: tuple[Clone
         a.refs.push({BRANCH: a.move(a.commit("one"))})
     with pytest.raises(RemoteAway):
         a.refs.fetch([1])
+
+
+def test_packs_of_many_fetches_are_merged_and_stay_small_in_number(clones: tuple[Clone, Clone]) -> None:
+    a, b = clones
+    commit = a.repo.git("rev-parse", "HEAD")
+    for number in range(MAX_PACKS + 4):
+        commit = a.move(a.commit(f"number {number}", commit))
+        a.refs.push({BRANCH: commit})
+        assert b.bring() == []
+    assert b.tip == commit
+    packs = list((b.repo.path / ".git/objects/pack").glob("*.pack"))
+    assert len(packs) <= MAX_PACKS + 1
+    b.repo.git("gc", "-q", "--prune=now")
+    b.repo.git("fsck", "--strict")
 
 
 def test_a_ref_below_the_name_of_a_branch_on_the_remote_is_named_with_the_command_that_removes_it(

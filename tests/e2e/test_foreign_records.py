@@ -51,15 +51,17 @@ def test_an_approval_of_someone_else_does_not_count(
     assert victim.task()["status"] != "verified" and "EVIL" not in victim.text("main")
 
 
-@pytest.mark.parametrize("is_merged", [False, True])
+@pytest.mark.parametrize("ended_by", ["done 1", "merge 1", "merge 1 --squash"])
 def test_a_completion_of_someone_else_brings_no_approval(
-    tmp_path: Path, is_merged: bool, count_attacks: CountAttacks
+    tmp_path: Path, ended_by: str, count_attacks: CountAttacks
 ) -> None:
     lab = Lab.make(tmp_path, author=AUTHOR, judge=APPROVE)
     lab.add()
     lab.burnish("run")
-    lab.burnish(*(("merge", "1") if is_merged else ("done", "1")))
+    lab.burnish(*ended_by.split())
     assert lab.task()["status"] == "completed"
+    if "--squash" in ended_by:
+        lab.repo.commit({"later.py": "x = 1\n"})
     victim = as_victim(lab, "clone")
     victim.burnish("rebuild")
 
@@ -70,7 +72,7 @@ def test_a_completion_of_someone_else_brings_no_approval(
         victim.repo.git("config", name, value)
     signed = victim.burnish("attest", "1", code=None)
 
-    assert victim.task()["status"] == ("completed" if is_merged else "code_review")
+    assert victim.task()["status"] == ("code_review" if ended_by == "done 1" else "completed")
     count_attacks("an approval that a repository brings along", 1, int(signed.code == 0))
     assert signed.code == 4 and not victim.refs("refs/burnish/attest")
 

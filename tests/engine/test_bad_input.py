@@ -218,3 +218,39 @@ def test_a_full_disk_fails_the_phase_cleanly_and_retry_works_after(
     assert task["status"] in ("backlog", "in_progress", "failed"), task
     lab.burnish("run", "1")
     assert lab.task()["status"] == "verified"
+
+
+# Everything that is not a plain file, names that only bytes can spell, and a folder that git cannot enter.
+ODD_FILES = r"""
+import socket
+os.makedirs("new")
+for folder in (".", "new"):
+    os.mkfifo(folder + "/pipe.py")
+    with socket.socket(socket.AF_UNIX) as made:
+        made.bind(folder + "/sock")
+    for name in (b"new\nline.py", b"bad\xff.py", b"n" * 255, b"-rf", b":(top)x", b"cr\r.py"):
+        pathlib.Path(os.fsdecode(os.fsencode(folder) + b"/" + name)).write_text("x = 1\n")
+os.symlink("pipe.py", "link.py")
+root = os.getcwd()
+for _ in range(30):
+    os.mkdir("deep" * 50)
+    os.chdir("deep" * 50)
+pathlib.Path("f.py").write_text("x = 1\n")
+os.chdir(root)
+app.write_text(app.read_text() + "y = 1\n")
+"""
+
+
+@pytest.mark.slow
+def test_odd_files_of_an_author_are_committed_or_named_and_nothing_hangs(tmp_path: Path) -> None:
+    judge = "print(verdict('approved', 'good', inspected=prompt.split()))"
+    lab = Lab.make(tmp_path, author=ODD_FILES, judge=judge)
+    lab.add()
+    lab.burnish("run")
+    files = lab.repo.git("ls-tree", "-r", "--name-only", lab.task()["branch"]).splitlines()
+    assert len(files) == 2 + 1 + 2 * 6 and not any("pipe" in name or "sock" in name for name in files)
+    (cycle,) = lab.show(1)["cycles"]
+    (warning,) = [words for words in cycle["warnings"] if "Left out" in words]
+    assert "deepdeep" in warning and len(warning) < 1500
+    for argv in (("diff", "1"), ("export", "1"), ("log", "1"), ("clean", "--dry-run"), ("done", "1")):
+        lab.burnish(*argv)

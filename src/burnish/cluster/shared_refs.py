@@ -16,7 +16,7 @@ from pathlib import Path
 from burnish.errors import BurnishError, Refused
 from burnish.git.base import is_ancestor
 from burnish.git.project import Project
-from burnish.git.publishing import publish
+from burnish.git.publishing import adopting_packs, publish
 from burnish.git.refs import delete_ref, list_refs, read_ref, update_ref
 from burnish.git.remotes import fetch
 from burnish.git.rescue import PREFIX as RESCUES
@@ -135,7 +135,8 @@ class SharedRefs:
             delete_ref(self.project, name, before)
 
     def _fetch(self, *args: str) -> None:
-        result = _fetch(self.project.root, *args)
+        with adopting_packs(self.project):
+            result = _fetch(self.project.root, *args)
         if result.exit_code:
             raise _why(result, self.remote)
 

@@ -22,6 +22,8 @@ from burnish.git.project import Project
 from burnish.proc.folders import sync_folder
 
 KEEP_TEXT = b"burnish: objects of its branches and refs; burnish merges these packs itself\n"
+# git makes files of so few objects that it fetches
+_SMALL_PACK = 100
 _PARTS = (".pack", ".rev", ".idx")
 _FANOUT = 8 + 256 * 4
 LEFTOVER_SECONDS = 3600.0
@@ -95,6 +97,22 @@ def _own_keeps(project: Project) -> Iterator[Path]:
         with suppress(OSError):
             if keep.stat().st_size == len(KEEP_TEXT) and keep.read_bytes() == KEEP_TEXT:
                 yield keep
+
+
+def list_user_packs(project: Project) -> set[Path]:
+    return {pack for pack in pack_folder(project).glob("pack-*.pack") if not pack.with_suffix(".keep").exists()}
+
+
+def adopt(project: Project, packs: Iterable[Path]) -> bool:
+    """Take over small packs; False if there are none. Those of a partial clone stay the user's."""
+    found = False
+    for pack in packs:
+        with suppress(OSError), pack.open("rb") as file:
+            count = int.from_bytes(file.read(12)[8:], "big")
+            if count < _SMALL_PACK and not pack.with_suffix(".promisor").exists():
+                write_whole(pack.with_suffix(".keep"), KEEP_TEXT, mode=0o444, sync_name=False)
+                found = True
+    return found
 
 
 def install(project: Project, source_folder: Path) -> KeptPack:

@@ -20,7 +20,16 @@ from pathlib import Path
 
 from burnish.errors import PhaseFailed
 from burnish.git.files import disk_errors, remove_tree
-from burnish.git.kept_packs import KeptPack, install, list_packs, pack_folder, remove_leftovers, remove_pack
+from burnish.git.kept_packs import (
+    KeptPack,
+    adopt,
+    install,
+    list_packs,
+    list_user_packs,
+    pack_folder,
+    remove_leftovers,
+    remove_pack,
+)
 from burnish.git.objects import is_own_loose, parse_tree, read_commit, read_loose, read_own
 from burnish.git.project import Project
 from burnish.proc.slots import try_lock
@@ -58,6 +67,15 @@ def publish_object(project: Project, sha: str) -> None:
     """Copy one object that is not a commit into the user's repository."""
     if not any(pack.has(sha) for pack in list_packs(project)):
         _pack(project, (), f"{sha}\n".encode())
+
+
+@contextmanager
+def adopting_packs(project: Project) -> Iterator[None]:
+    """Make small packs that git writes meanwhile burnish's own, so that many of them are merged."""
+    before = list_user_packs(project)
+    yield
+    if adopt(project, list_user_packs(project) - before) and len(list_packs(project)) > MAX_PACKS:
+        maintain(project)
 
 
 def _known_ancestors(project: Project, commit: str, packs: list[KeptPack]) -> list[str]:

@@ -11,6 +11,8 @@ from burnish.proc.capture import Captured
 # Who can push to a remote decides what a fetch brings: of a pull request, anybody.
 MAX_FILE_BYTES = 2 * 1024**3
 _MAX_PRINTED_BYTES = 4 * 1024**2
+# A few objects would become files of their own, and the size of each file is limited.
+_ONE_PACK = ("-c", "fetch.unpackLimit=1")
 _FETCH = ("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules")
 
 
@@ -27,8 +29,8 @@ def choose_remote(root: Path, *, to: str, branch: str = "", hint: str) -> str:
 
 
 def fetch(root: Path, *args: str, options: tuple[str, ...] = (), timeout: float = 600.0) -> Captured:
-    """`git fetch` with these arguments. Raises if git would write a file of over MAX_FILE_BYTES."""
-    words = (*options, *_FETCH, *args)
+    """`git fetch` with these arguments. Raises if it would bring more than MAX_FILE_BYTES."""
+    words = (*options, *_ONE_PACK, *_FETCH, *args)
     result = user_git(root, *words, timeout=timeout, max_bytes=_MAX_PRINTED_BYTES, max_file_bytes=MAX_FILE_BYTES)
     if result.exit_code and _remove_cut_packs(root):
         raise BurnishError(

@@ -32,6 +32,8 @@ class DirtyPaths:
     new: frozenset[bytes] = frozenset()
     # With `with_excluded`: all that the index and the .gitignore files do not name. Nested repositories end in `/`.
     untracked: tuple[bytes, ...] = ()
+    # folders that git cannot enter because a path below them is too long
+    too_long: tuple[bytes, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.to_stage or self.to_drop)
@@ -49,6 +51,8 @@ class DirtyPaths:
         )
 
 
+# As git reports a folder that it cannot enter. It cuts the message, so that the reason may be missing.
+_TOO_LONG = re.compile(rb"could not open directory '([^\n]{1000,})")
 # More are not asked for by name: git lists the untracked files again.
 _MAX_QUERIES = 1000
 
@@ -95,7 +99,14 @@ def find_dirty_paths(
     tracked_paths = {record[2:] for record in records if record[:2] != b"? "}
     to_stage += _nested_files(project, root, nested_repositories, with_ignored=with_ignored)
     unique = tuple(dict.fromkeys(to_stage))
-    return DirtyPaths(unique, tuple(dict.fromkeys(to_drop)), frozenset(unique) - tracked_paths, untracked)
+    new, too_long = frozenset(unique) - tracked_paths, _too_long(result.stderr)
+    return DirtyPaths(unique, tuple(dict.fromkeys(to_drop)), new, untracked, too_long)
+
+
+def _too_long(messages: bytes) -> tuple[bytes, ...]:
+    """The first names of folders that git could not enter."""
+    tops = (b"/".join(path.split(b"/")[:3]) + b"/" for path in _TOO_LONG.findall(messages))
+    return tuple(dict.fromkeys(tops))
 
 
 def _excluded(project: Project, index: Path, root: Path, untracked: tuple[bytes, ...]) -> frozenset[bytes]:

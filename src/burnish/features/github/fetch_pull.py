@@ -35,7 +35,7 @@ def fetch_pull(start: Path, number: int) -> FetchedPull:
     head, base = f"refs/burnish/pulls/{number}/head", f"refs/burnish/pulls/{number}/base"
     refs = (f"+refs/pull/{number}/head:{head}", f"+refs/heads/{pull.base}:{base}")
     # as one pack, whose size is limited
-    result = fetch(root, "--", remote, *refs, options=("-c", "fetch.unpackLimit=1"))
+    result = fetch(root, "--", remote, *refs)
     if result.exit_code:
         lines = result.stderr.decode(errors="replace").strip().split("\n")
         raise BurnishError(

@@ -22,6 +22,7 @@ from burnish.features.review.adhoc_review import AdhocResult, ReviewTarget, revi
 from burnish.git.discovery import FoundRepository, discover
 from burnish.git.files import write_whole
 from burnish.git.run import bare_env, git
+from burnish.regular_files import read_regular
 from burnish.runtime.reader import home_of
 from burnish.views.task import finding_json
 
@@ -68,7 +69,7 @@ class CommitReviews:
         found = []
         for path in self.folder.glob("*.json"):
             try:
-                record = json.loads(path.read_bytes())
+                record = json.loads(read_regular(path) or b"")
                 found.append(CommitReview(**(record | {"findings": tuple(record["findings"])})))
             except (OSError, ValueError, TypeError, KeyError):
                 continue  # written by another version, or gone meanwhile

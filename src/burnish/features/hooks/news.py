@@ -56,7 +56,7 @@ def stop_news(home: Path, project: str, common_dir: Path) -> list[CommitNews]:
     found = []
     for path in stops_folder(home, common_dir).glob("*.json"):
         try:
-            record = json.loads(path.read_bytes())
+            record = json.loads(_read_file(path))
             agent, at, trouble = str(record["agent"]), float(record["at"]), str(record["trouble"])
         except (OSError, ValueError, TypeError, KeyError):
             continue  # written by another version, or gone meanwhile
@@ -84,7 +84,14 @@ def commit_news(home: Path, project: str, common_dir: Path) -> CommitNews | None
 def _read(path: Path) -> dict[str, Any] | None:
     keys = ("commit", "asked", "state", "verdict", "passed", "summary", "error", "finished")
     try:
-        record = json.loads(path.read_bytes())
+        record = json.loads(_read_file(path))
         return {key: record[key] for key in keys}
     except (OSError, ValueError, TypeError, KeyError):
         return None  # written by another version, or gone meanwhile
+
+
+def _read_file(path: Path) -> bytes:
+    """The content; a pipe has none instead of holding up whoever opens it."""
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(handle, "rb") as file:
+        return file.read()

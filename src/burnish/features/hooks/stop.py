@@ -8,6 +8,7 @@ import json
 import os
 import re
 import secrets
+import stat
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -38,7 +39,7 @@ from burnish.git.working_tree import private_project
 from burnish.proc.identity import program_start
 from burnish.proc.inside import inside_phase
 from burnish.proc.text import clean_text
-from burnish.regular_files import read_below
+from burnish.regular_files import read_below, read_regular
 from burnish.review.prompt_sections import finding_text
 from burnish.review.quoting import fenced
 from burnish.runtime.reader import home_of, open_reader
@@ -169,7 +170,7 @@ def _session_start(hook: StopHook, found: FoundRepository) -> float | None:
     """The earliest time at which this session can have begun to commit what no stop has reviewed."""
     start = program_start(hook.name)
     try:
-        last_review = float(json.loads(_record_file(hook, found).read_bytes())["at"])
+        last_review = float(json.loads(read_regular(_record_file(hook, found)) or b"")["at"])
     except (OSError, ValueError, TypeError, KeyError):
         last_review = 0.0
     # one process can have several sessions, one after the other
@@ -402,6 +403,7 @@ def _record(hook: StopHook, found: FoundRepository, trouble: str) -> None:
 # -- sessions -------------------------------------------------------------------------------------
 # What burnish remembers of an agent's session: how often it was held up, and what was seen last.
 
+LOST_SESSION = "What burnish remembers of this session cannot be read."
 FORGOTTEN_AFTER = 30 * 24 * 3600.0
 
 
@@ -426,7 +428,10 @@ def remembered(folder: Path, agent: str, session: str, root: Path) -> Iterator[H
     _forget_old(folder)
     key = "\0".join((agent, session, os.fspath(root)))
     path = folder / hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:32]
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise BurnishError(LOST_SESSION)
     with os.fdopen(handle, "r+b") as file:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -445,7 +450,7 @@ def session_roots(folder: Path, agent: str, session: str) -> Iterator[list[str]]
     key = "\0".join((agent, session)).encode("utf-8", "surrogatepass")
     path = folder / hashlib.sha256(key).hexdigest()[:32]
     try:
-        roots = [str(root) for root in json.loads(path.read_bytes())["roots"]]
+        roots = [str(root) for root in json.loads(read_regular(path) or b"")["roots"]]
     except (OSError, ValueError, TypeError, KeyError):
         roots = []
     before = list(roots)
@@ -463,7 +468,7 @@ def _read(data: bytes) -> HookSession:
         return HookSession(**json.loads(data))
     except (ValueError, TypeError) as error:
         # Not as new: a session whose count is lost could be held up for ever.
-        raise BurnishError("What burnish remembers of this session cannot be read.") from error
+        raise BurnishError(LOST_SESSION) from error
 
 
 def _forget_old(folder: Path) -> None:

@@ -30,6 +30,7 @@ from burnish.engine.transitions import work_by_hand
 from burnish.errors import BurnishError
 from burnish.git.artifacts import is_confirmed, read_artifact
 from burnish.git.base import resolve_base
+from burnish.git.merge import contains
 from burnish.git.objects import read_commit
 from burnish.git.owned_files import PHASE, has_folder, learn, plain_tree, read_owned_file
 from burnish.git.refs import list_refs, read_ref
@@ -197,7 +198,7 @@ def _unconfirmed(app: App, events: list[RecordedEvent], source: str) -> TaskEven
 
 
 def _is_merged(app: App, events: list[RecordedEvent]) -> bool:
-    """Whether a branch of the user has the commit that the events call approved."""
+    """Whether a branch of the user has the commit that the events call approved, or HEAD has what it changes."""
     try:
         commits = [read(ReviewApproved, event.data).commit for event in events if event.type == "review.approved"]
     except (ValueError, KeyError, TypeError):
@@ -206,7 +207,13 @@ def _is_merged(app: App, events: list[RecordedEvent]) -> bool:
         return False
     args = ("-n", "1", commits[-1], "--not", "--exclude=burnish/*", "--branches")
     found = app.repo.user_git("rev-list", *args, ok=(0, 128))
-    return found.exit_code == 0 and not found.stdout.strip()
+    if found.exit_code == 0 and not found.stdout.strip():
+        return True
+    try:
+        # squashed or rebased
+        return found.exit_code == 0 and contains(app.repo, resolve_base(app.repo, None).commit, commits[-1])
+    except BurnishError:
+        return False
 
 
 def _in_git(app: App, name: str) -> tuple[str, bytes | None]:

@@ -137,7 +137,7 @@ def _fetch(app: App, remote: str) -> None:
         raise BadInput(f"{remote!r} is not the name of a remote.", hint="`git remote` lists them.")
     refs = f"+refs/burnish/*/story:{FETCHED}*/story"
     # as one pack, whose size is limited
-    result = fetch(app.repo.root, "--prune", remote, refs, options=("-c", "fetch.unpackLimit=1"))
+    result = fetch(app.repo.root, "--prune", remote, refs)
     if result.exit_code:
         raise git_failure(result, f"git fetch from {remote}", hint=_CHECK_REMOTE)
 
