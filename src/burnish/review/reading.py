@@ -16,7 +16,7 @@ from burnish.sanitize import without_escapes
 
 MAX_ITEMS = 2000
 
-_KNOWN = frozenset(
+KNOWN_KEYS = frozenset(
     {"verdict", "summary", "inspected", "prior", "compliance", "findings", "blocking", "rejection_reason"} | {"number"}
 )
 _KNOWN_FINDING = frozenset(
@@ -81,7 +81,7 @@ def review_of(value: Any, reply: str, expect: Expect) -> Review | Unreadable:
 
 def _review(value: Any, expect: Expect, notes: list[str]) -> Review:
     top = _mapping(value, "the block")
-    _note_extra(top, _KNOWN, "", notes)
+    _note_extra(top, KNOWN_KEYS, "", notes)
     verdict = _verdict(_word(top, "verdict"), notes)
     # only an approval must cover everything; what a rejection leaves out stays open
     if verdict != Verdict.APPROVED:
@@ -105,7 +105,7 @@ def _review(value: Any, expect: Expect, notes: list[str]) -> Review:
         notes=tuple(dict.fromkeys(notes)),
     )
     # last, because it needs fields of valid types
-    if verdict == Verdict.APPROVED and (field := contradicting_field(top, _KNOWN)):
+    if verdict == Verdict.APPROVED and (field := contradicting_field(top, KNOWN_KEYS)):
         raise _Wrong(f"the block approves, but its field {clean(field)!r} does not")
     return review
 
