@@ -211,6 +211,19 @@ def test_a_verdict_with_another_remark_in_it_is_not_clear(word: str) -> None:
     assert isinstance(read(f"Verdict ({word}): approved\n"), Unreadable)
 
 
+@pytest.mark.parametrize("ruling", ["F9: open", "- F9 still open: see the test", "F9: resolved? No."])
+def test_an_approval_that_calls_a_finding_of_another_task_open_is_refused(ruling: str) -> None:
+    assert isinstance(read(f"Verdict: approved\n\n{ruling}\n"), Unreadable)
+    assert good("Verdict: approved\n\nF9: resolved\n").notes == ("it rules on F9, which does not exist",)
+
+
+def test_an_approving_object_that_calls_an_unknown_finding_open_is_refused() -> None:
+    value = {"verdict": "approved", "summary": "good", "inspected": [], "findings": [], "compliance": []}
+    for state, is_read in (("open", False), ("unclear", False), ("resolved", True)):
+        text = json.dumps({**value, "prior": [{"id": "F9", "state": state}]})
+        assert isinstance(read_contract(text, number="", expect=NONE), Review) is is_read
+
+
 def test_a_plain_list_of_places_becomes_findings() -> None:
     listed = "- src/a.py:45: b may be 0\n- `lib/x.ts:3-4` warning: too long\n* not a place: x\n"
     text = f"Verdict: changes requested\n\n{listed}"

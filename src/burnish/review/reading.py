@@ -139,6 +139,9 @@ def _rulings(top: dict[str, Any], expect: Expect, notes: list[str]) -> tuple[Rul
         _note_extra(one, frozenset({"id", "state", "note"}), "prior: ", notes)
         id_, word = _text(one, "id").strip(), _word(one, "state").strip(" \t\r\n").lower()
         if id_ not in expect.prior_ids and id_ not in expect.closed_ids:
+            # perhaps a finding of another task; `required`: the review approves
+            if expect.required and _RULINGS.get(word, RulingState.OPEN) is RulingState.OPEN:
+                raise _Wrong(f"it approves, and calls the unknown finding {id_[:20]!r} open")
             notes.append(f"prior names an unknown finding {id_[:20]!r}")
             continue
         if word not in _RULINGS:

@@ -28,6 +28,7 @@ from burnish.review.external.findings import unread_grave
 from burnish.review.external.lines import (
     compliance,
     rulings,
+    unknown_open,
     unknown_rulings,
     unread_alarm,
     without_findings,
@@ -149,6 +150,8 @@ def read_markdown(text: str, *, verdict: Verdict | None, number: str, expect: Ex
     page = replace(page, body=without_ids(page.body))
     if final_verdict is Verdict.APPROVED and (line := unread_alarm(page.body)):
         return Unreadable(f"this line looks like a finding and could not be read: {clean(line)}", text)
+    if final_verdict is Verdict.APPROVED and (id := unknown_open(page.body, (*expect.prior_ids, *expect.closed_ids))):
+        return Unreadable(f"it approves, and calls {id} open, which does not exist", text)
     review = _review(page, final_verdict, expect)
     if final_verdict is Verdict.APPROVED and (title := unread_grave(page.body, review.remarks)):
         return Unreadable(f"it approves, but this serious finding could not be read: {title}", text)
