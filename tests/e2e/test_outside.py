@@ -278,7 +278,16 @@ def test_a_review_of_a_commit_that_is_no_longer_the_branchs_is_refused(tmp_path:
     approval = write(lab, "Verdict: approved\n")
     for argv in ((), ("--commit", old), ("--commit", "0" * 40)):
         lab.burnish("review", "1", "--from", approval, *argv, code=4)
-    lab.burnish("review", "1", "--from", write(lab, f"---\ncommit: {old}\n---\nVerdict: approved\n", "old.md"), code=4)
+    approved = {"verdict": "approved", "summary": "good", "inspected": ["app.py"], "findings": []}
+    for stale in (
+        f"---\ncommit: {old}\n---\nVerdict: approved\n",
+        f"---\nCommit: {old[:12].upper()} (main)\n---\nVerdict: approved\n",
+        "---\ncommit: 1234567\n---\nVerdict: approved\n",
+        {**approved, "commit": old},
+    ):
+        lab.burnish("review", "1", "--from", write(lab, stale, "old.md"), code=4)
+    old_report = {"runs": [{"results": [], "versionControlProvenance": [{"revisionId": old}]}]}
+    lab.burnish("review", "1", "--from", write(lab, old_report, "old.sarif"), "--verdict", "approved", code=4)
     assert state(lab)[:2] == before[:2]
 
     lab.burnish("review", "1", "--from", approval, "--commit", new[:12])

@@ -16,7 +16,7 @@ from burnish.review.external.lines import rulings
 from burnish.review.external.reader import (
     complete_approval,
     is_without_reason,
-    page_of,
+    named_commits,
     read_contract,
     read_markdown,
     verdict_origin,
@@ -148,7 +148,80 @@ def test_what_a_review_cycle_file_says_is_affected_places_its_words() -> None:
     text = "---\nverdict: rejected\nwp_id: WP01\naffected_files:\n  - path: a.py\n    line_range: 3-9\n---\nIt leaks.\n"
     (only,) = good(text).remarks
     assert (only.file, only.line, only.end_line, only.description) == ("a.py", 3, 9, "It leaks.")
-    assert page_of("---\ncommit: 0123456789abcdef\n---\n").commit == "0123456789abcdef"
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "commits"),
+    [
+        ("---\ncommit: 0123456789abcdef\n---\n", "markdown", ["0123456789abcdef"]),
+        ("---\nCommit: ABCDEF1234 (main)\nhead: feature\n---\n", "markdown", ["abcdef1234"]),
+        ("---\ncommit: 1234567\nhead_sha: fedcba9\n---\n", "markdown", ["1234567", "fedcba9"]),
+        ("---\ncommit: main\n---\n", "markdown", ["main"]),
+        ("---\ncommit:\n---\n", "markdown", []),
+        ('{"verdict": "approved", "commit": "0123456789ab"}', "contract", ["0123456789ab"]),
+        (
+            '{"runs": [{"versionControlProvenance": [{"revisionId": "0123456789ab"}]}, {"results": []}]}',
+            "sarif",
+            ["0123456789ab"],
+        ),
+        ('{"runs": 3}', "sarif", []),
+        ('{"message": "x"}', "rdjsonl", []),
+    ],
+)
+def test_a_file_names_the_commit_that_it_is_a_review_of(text: str, kind: str, commits: list[str]) -> None:
+    assert named_commits(text, kind) == commits
+
+
+BLOCKERS = [
+    "Blocker: zero is not handled",
+    "Blocker: no input validation",
+    "Blocker: without a lock it corrupts data",
+    "Critical: the fixed buffer overflows",
+    "## Blocking issues\n\nNo test covers it.",
+    "## Blocking issues\n\n1. Nothing is locked.",
+]
+NO_BLOCKERS = [
+    "Blocker: none",
+    "Blockers: 0",
+    "Blocker: zero division: fixed in cycle 2",
+    "## Blocking issues\n\nNo blocking issues were found.",
+    "## Blocking issues\n\nNone (all of F1 to F3 are fixed).",
+    "## Critical\n\nThere are no critical issues.",
+]
+
+
+@pytest.mark.attacks("an absence in a blocker is no absence of blockers", len(BLOCKERS))
+@pytest.mark.parametrize("words", BLOCKERS)
+def test_a_blocker_that_begins_with_a_word_of_absence_is_one(words: str) -> None:
+    assert isinstance(read(f"Verdict: approved\n\n{words}\n"), Unreadable)
+
+
+@pytest.mark.parametrize("words", NO_BLOCKERS)
+def test_a_statement_that_nothing_blocks_does_not_block(words: str) -> None:
+    assert good(f"Verdict: approved\n\n{words}\n").verdict is Verdict.APPROVED
+
+
+@pytest.mark.parametrize("word", ["cycle 2", "final", "2026-11-19", "second review, round 3 of 3"])
+def test_a_verdict_may_name_its_round(word: str) -> None:
+    assert good(f"Verdict ({word}): approved\n").verdict is Verdict.APPROVED
+
+
+@pytest.mark.parametrize("word", ["example", "once zero is handled", "old"])
+def test_a_verdict_with_another_remark_in_it_is_not_clear(word: str) -> None:
+    assert isinstance(read(f"Verdict ({word}): approved\n"), Unreadable)
+
+
+@pytest.mark.parametrize("ruling", ["F9: open", "- F9 still open: see the test", "F9: resolved? No."])
+def test_an_approval_that_calls_a_finding_of_another_task_open_is_refused(ruling: str) -> None:
+    assert isinstance(read(f"Verdict: approved\n\n{ruling}\n"), Unreadable)
+    assert good("Verdict: approved\n\nF9: resolved\n").notes == ("it rules on F9, which does not exist",)
+
+
+def test_an_approving_object_that_calls_an_unknown_finding_open_is_refused() -> None:
+    value = {"verdict": "approved", "summary": "good", "inspected": [], "findings": [], "compliance": []}
+    for state, is_read in (("open", False), ("unclear", False), ("resolved", True)):
+        text = json.dumps({**value, "prior": [{"id": "F9", "state": state}]})
+        assert isinstance(read_contract(text, number="", expect=NONE), Review) is is_read
 
 
 def test_a_plain_list_of_places_becomes_findings() -> None:

@@ -62,6 +62,29 @@ def test_the_quorum_counts_the_configured(quorum: str, said: tuple[Review], verd
     assert bool(panel.why) == (verdict is None)
 
 
+OBJECTIONS = {
+    "a wrong number": '```burnish-verdict 0000000000000000\n{"verdict": "rejected", "summary": "no"}\n```',
+    "a block that is not closed": '```burnish-verdict 7f3a19c2\n{"verdict": "changes_requested", "summary": "no"}',
+    "a block against itself": '```burnish-verdict 7f3a19c2\n{"verdict": "approved", "decision": "reject"}\n```',
+    "a marker": "Verdict: REJECTED\n\nIt deletes data.",
+    "words": "I cannot approve this change.",
+}
+
+
+@pytest.mark.attacks("a reviewer's objection in a wrong form is left out of the panel", 2 * len(OBJECTIONS))
+@pytest.mark.parametrize("quorum", ["any", "majority"])
+@pytest.mark.parametrize("reply", OBJECTIONS.values(), ids=list(OBJECTIONS))
+def test_an_objection_that_cannot_be_read_is_not_outvoted(quorum: str, reply: str) -> None:
+    panel = combine(results(YES, YES, Unreadable("no block", reply)), quorum=quorum, reviewer_count=3)
+    assert panel.verdict is None and "agent2 says" in panel.why
+
+
+@pytest.mark.parametrize("reply", ["", "…", "The service is overloaded.", "Approved."])
+def test_one_that_says_nothing_is_outvoted(reply: str) -> None:
+    panel = combine(results(YES, Unreadable("no block", reply)), quorum="any", reviewer_count=2)
+    assert panel.verdict is Verdict.APPROVED
+
+
 def test_one_that_never_answered_is_not_averaged_away() -> None:
     assert combine(results(YES), quorum="all", reviewer_count=2).verdict is None
     assert combine(results(YES), quorum="majority", reviewer_count=3).verdict is None

@@ -398,7 +398,8 @@ def _second_reading(first: _ReadReply, second: Review | Unreadable, why: str) ->
     if isinstance(first.reading, Review):
         return first.reading if isinstance(second, Unreadable) else repeated_replies(first.reading, second)
     if isinstance(second, Unreadable):
-        return Unreadable(f"{why}; asked once more: {second.why}", first.reply.text)
+        both_replies = "\n\n".join(dict.fromkeys((first.reply.text, second.reply)))
+        return Unreadable(f"{why}; asked once more: {second.why}", both_replies)
     return second
 
 

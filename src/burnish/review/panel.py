@@ -82,6 +82,14 @@ def _verdict(
         unread.append(f"{reviewer_count - len(results)} of {reviewer_count} reviewers did not answer")
     approvals = verdicts.count(Verdict.APPROVED)
     required_count = needed_approvals(quorum, reviewer_count)
+    # a reviewer whose objection has a wrong form has not merely said nothing
+    objections = [
+        f"{v.agent} says {words!r}: {v.reading.why}"
+        for v in results
+        if isinstance(v.reading, Unreadable) and (words := refusal_in([v.reading.reply]))
+    ]
+    if objections:
+        return None, "; ".join(objections)
     if unread and quorum not in ("any", "majority"):
         return None, "; ".join(unread)
     if approvals >= required_count:

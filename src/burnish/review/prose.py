@@ -13,7 +13,8 @@ from burnish.review.contract import DISPUTES, WORD
 from burnish.review.contradiction import other_object, paragraphs, rejecting_words
 from burnish.review.legacy_markers import verdict_of
 from burnish.review.quoting import cut_text
-from burnish.review.reading import clean
+from burnish.review.reading import KNOWN_KEYS, clean
+from burnish.review.refusal import contradicting_field
 from burnish.sanitize import without_escapes
 
 # bytes that fit into an artifact beside its findings
@@ -162,4 +163,5 @@ def _is_approval(content: str) -> bool:
         value = json.loads(content)
     except (ValueError, RecursionError):
         return bool(_APPROVES.search(content))
-    return isinstance(value, dict) and value.get("verdict") == Verdict.APPROVED and not other_object(content)
+    approves = isinstance(value, dict) and value.get("verdict") == Verdict.APPROVED and not other_object(content)
+    return approves and not contradicting_field(value, KNOWN_KEYS)

@@ -16,7 +16,7 @@ from burnish.sanitize import without_escapes
 
 MAX_ITEMS = 2000
 
-_KNOWN = frozenset(
+KNOWN_KEYS = frozenset(
     {"verdict", "summary", "inspected", "prior", "compliance", "findings", "blocking", "rejection_reason"} | {"number"}
 )
 _KNOWN_FINDING = frozenset(
@@ -81,7 +81,7 @@ def review_of(value: Any, reply: str, expect: Expect) -> Review | Unreadable:
 
 def _review(value: Any, expect: Expect, notes: list[str]) -> Review:
     top = _mapping(value, "the block")
-    _note_extra(top, _KNOWN, "", notes)
+    _note_extra(top, KNOWN_KEYS, "", notes)
     verdict = _verdict(_word(top, "verdict"), notes)
     # only an approval must cover everything; what a rejection leaves out stays open
     if verdict != Verdict.APPROVED:
@@ -105,7 +105,7 @@ def _review(value: Any, expect: Expect, notes: list[str]) -> Review:
         notes=tuple(dict.fromkeys(notes)),
     )
     # last, because it needs fields of valid types
-    if verdict == Verdict.APPROVED and (field := contradicting_field(top, _KNOWN)):
+    if verdict == Verdict.APPROVED and (field := contradicting_field(top, KNOWN_KEYS)):
         raise _Wrong(f"the block approves, but its field {clean(field)!r} does not")
     return review
 
@@ -139,6 +139,9 @@ def _rulings(top: dict[str, Any], expect: Expect, notes: list[str]) -> tuple[Rul
         _note_extra(one, frozenset({"id", "state", "note"}), "prior: ", notes)
         id_, word = _text(one, "id").strip(), _word(one, "state").strip(" \t\r\n").lower()
         if id_ not in expect.prior_ids and id_ not in expect.closed_ids:
+            # perhaps a finding of another task; `required`: the review approves
+            if expect.required and _RULINGS.get(word, RulingState.OPEN) is RulingState.OPEN:
+                raise _Wrong(f"it approves, and calls the unknown finding {id_[:20]!r} open")
             notes.append(f"prior names an unknown finding {id_[:20]!r}")
             continue
         if word not in _RULINGS:

@@ -29,7 +29,7 @@ from burnish.review.external.reader import (
     complete_approval,
     has_block,
     is_without_reason,
-    page_of,
+    named_commits,
     read_contract,
     read_markdown,
     verdict_origin,
@@ -147,17 +147,17 @@ def kind_of(review_file: ReviewFile) -> str:
 def _refuse_moved(history: History, head: Commit, review_file: ReviewFile, kind: str) -> None:
     """The review is of a commit: the one named, else the one that is on record as this cycle's."""
     task = history.task
-    named_commit = review_file.commit or (page_of(review_file.text).commit if kind == "markdown" else "")
+    if review_file.commit and len(review_file.commit) < 7:
+        raise BadInput(f"{review_file.commit!r} is too short for a commit.", hint="Give seven digits of it or more.")
     tip = history.tip(history.cycle)
-    reviewed_commit = named_commit or (tip.result.commit if tip else "")
-    if named_commit and len(named_commit) < 7:
-        raise BadInput(f"{named_commit!r} is too short for a commit.", hint="Give seven digits of it or more.")
-    if not reviewed_commit or not head.sha.startswith(reviewed_commit.lower()):
-        raise Refused(
-            f"The branch of task {task.id} is at {head.sha[:12]}, "
-            f"the review is of {reviewed_commit[:12] or 'another commit'}.",
-            hint=f"Review what is there now, then: burnish review {task.id} --from … --commit {head.sha[:12]}",
-        )
+    named = [review_file.commit] if review_file.commit else named_commits(review_file.text, kind)
+    for reviewed_commit in named or [tip.result.commit if tip else ""]:
+        if not reviewed_commit or not head.sha.startswith(reviewed_commit.lower()):
+            raise Refused(
+                f"The branch of task {task.id} is at {head.sha[:12]}, "
+                f"the review is of {reviewed_commit[:12] or 'another commit'}.",
+                hint=f"Review what is there now, then: burnish review {task.id} --from … --commit {head.sha[:12]}",
+            )
 
 
 def _read(

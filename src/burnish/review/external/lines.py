@@ -204,6 +204,12 @@ def unknown_rulings(body: str, ids: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(id for id in ids_in_text if id not in ids))
 
 
+def unknown_open(body: str, ids: Sequence[str]) -> str:
+    """The first id with a ruling that it is open that is not in `ids`; "" if there is none."""
+    unknown_ids = unknown_rulings(body, ids)
+    return next((one.id for one in rulings(body, unknown_ids) if one.state is RulingState.OPEN), "")
+
+
 def compliance(body: str, criteria: Sequence[str]) -> tuple[Compliance, ...]:
     """The lists below the headings `Compliant` and `Non-Compliant`."""
     found: dict[str, Compliance] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -27,6 +28,7 @@ from burnish.review.external.findings import unread_grave
 from burnish.review.external.lines import (
     compliance,
     rulings,
+    unknown_open,
     unknown_rulings,
     unread_alarm,
     without_findings,
@@ -47,6 +49,15 @@ _FRONT = {
 }
 
 
+# Fields that name the reviewed commit. `head` may be a branch: of all but `commit`, only a hash counts.
+_COMMIT_FIELDS = frozenset(
+    "commit|commit sha|commit hash|commit id|reviewed commit|head commit|head sha|head|sha|revision|revisionid".split(
+        "|"
+    )
+)
+_HASH = re.compile(r"[\W_]*([0-9a-f]{7,64})\b", re.IGNORECASE)
+
+
 _BLOCK = re.compile(rf"^[ \t]*(?:`{{3,}}|~{{3,}})[ \t]*{contract.WORD}\b", re.MULTILINE)
 
 
@@ -58,11 +69,27 @@ class ExternalPage:
     body: str
     why: str = ""
 
-    @property
-    def commit(self) -> str:
-        """The reviewed commit according to the front matter; "" if it names none."""
-        found = self.facts.get("commit")
-        return found if isinstance(found, str) and re.fullmatch(r"[0-9a-f]{7,64}", found) else ""
+
+def named_commits(text: str, kind: str) -> list[str]:
+    """The commits that the file itself says it is a review of, in small letters; one that cannot be read as written."""
+    if kind == "markdown":
+        return _commits_in(page_of(text).facts)
+    value = json.loads(text.removeprefix("\ufeff")) if kind in ("contract", "sarif") else {}
+    runs = value.get("runs") if kind == "sarif" else ()
+    runs = runs if isinstance(runs, list) else ()
+    origins = [run.get("versionControlProvenance") for run in runs if isinstance(run, dict)]
+    entries = [entry for origin in origins if isinstance(origin, list) for entry in origin if isinstance(entry, dict)]
+    return [commit for facts in (value, *entries) for commit in _commits_in(facts)]
+
+
+def _commits_in(facts: dict[str, Any]) -> list[str]:
+    found: list[str] = []
+    for key, value in facts.items():
+        field = re.sub(r"[\W_]+", " ", str(key)).strip().lower()
+        if field in _COMMIT_FIELDS and value not in (None, "", "none"):
+            named = _HASH.match(str(value))
+            found += [named[1].lower()] if named else [str(value)[:80]] if field == "commit" else []
+    return found
 
 
 def page_of(text: str) -> ExternalPage:
@@ -123,6 +150,8 @@ def read_markdown(text: str, *, verdict: Verdict | None, number: str, expect: Ex
     page = replace(page, body=without_ids(page.body))
     if final_verdict is Verdict.APPROVED and (line := unread_alarm(page.body)):
         return Unreadable(f"this line looks like a finding and could not be read: {clean(line)}", text)
+    if final_verdict is Verdict.APPROVED and (id := unknown_open(page.body, (*expect.prior_ids, *expect.closed_ids))):
+        return Unreadable(f"it approves, and calls {id} open, which does not exist", text)
     review = _review(page, final_verdict, expect)
     if final_verdict is Verdict.APPROVED and (title := unread_grave(page.body, review.remarks)):
         return Unreadable(f"it approves, but this serious finding could not be read: {title}", text)
@@ -279,8 +308,13 @@ _KEY = (
     r"(?:[-*+][ \t]+(?=\*\*))?[\W_]{0,9}(?:(?:overall|final|review|reviewer|review cycle)[ \t]+)?"
     r"(?P<key>verdict|status)[\W_]{0,3}"
 )
-# `Verdict (cycle 2): …` counts, too
-_ROUND = r"(?:\([^()\n]{0,40}\)[\W_]{0,3})?"
+# `Verdict (cycle 2): …` counts, too; `Verdict (example): …` and `Verdict (once zero is handled): …` are unclear
+_ROUND = r"(?:\((?P<round>[^()\n]{0,40})\)[\W_]{0,3})?"
+_ROUND_WORDS = re.compile(
+    r"(?:\W|\d|\b(?:final|overall|full|first|second|third|the|of|no|on|v|r|re|review|reviewer|reviewed|cycle|round|iteration"
+    r"|pass|attempt|revision|version|commit|[0-9a-f]{7,40})\b)*",
+    re.IGNORECASE,
+)
 _LINE = re.compile(rf"{_KEY}{_ROUND}[:–—-][\W_]{{0,12}}(?P<word>{_WORD})(?![\w])(?P<rest>.*)", re.IGNORECASE)
 _SPEAKS = re.compile(rf"{_KEY}{_ROUND}[:–—-]", re.IGNORECASE)
 _BARE = re.compile(rf"[\W_]{{0,12}}(?P<word>{_WORD})(?![\w])(?P<rest>.*)", re.IGNORECASE)
@@ -337,6 +371,7 @@ def _read(number: int, text: str, match: re.Match[str]) -> VerdictLine:
         verdict = Verdict.CHANGES_REQUESTED
     rest = match["rest"]
     certain = bool(_CLAUSE.match(rest)) and not _CHOICE.search(rest)
+    certain = certain and bool(_ROUND_WORDS.fullmatch(match.groupdict().get("round") or ""))
     if verdict is Verdict.APPROVED:
         certain = certain and not is_conditional(rest)
     return VerdictLine(number, text, verdict, certain)
