@@ -23,10 +23,11 @@ from burnish.checks.guard.expected_values import (
 )
 from burnish.checks.guard.python_tests import parsed
 from burnish.checks.guard.rust_tests import has_all_lines, same_modules, test_modules, with_old_rust_examples
-from burnish.checks.guard.test_counts import has_inline_tests, is_test_path
+from burnish.checks.guard.test_counts import has_inline_tests
 from burnish.core.base_tests import EditedTests
 from burnish.core.change import Change, ChangedFile, Hunk
 from burnish.core.commit import TreeEntry
+from burnish.core.review_checks import is_test_path
 
 Text = Callable[[str], str | None]
 

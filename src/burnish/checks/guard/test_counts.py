@@ -7,21 +7,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-_CODE = (
-    "py|pyi|js|jsx|ts|tsx|mjs|cjs|mts|cts|vue|svelte|go|rs|java|kt|kts|scala|groovy|cs|fs|rb|php|swift|ex|exs"
-    "|c|cc|cpp|cxx|h|hpp|m|dart|lua|sh|bats|pl|t|jl|hs|clj"
-)
-_TEST_PATH = re.compile(
-    rf"""(?:^|/)(?:tests?|__tests__|specs?|e2e|testing|integration[-_]tests?|src/test)/.*\.(?:{_CODE})$
-    | (?:^|/)tests?\.(?:py|rs)$
-    | (?:^|/)test_[^/]*\.(?:py|c|cc|cpp|cxx|rb|sh|lua|pl)$
-    | _tests?\.(?:{_CODE})$ | _spec\.(?:rb|lua|cr)$
-    | \.(?:test|spec|cy|e2e)\.[cm]?[jt]sx?$
-    | (?:Tests?|Specs?|IT)\.(?:java|kt|scala|groovy|cs|fs|swift|php)$
-    | \.bats$ | (?:^|/)x?t/.*\.t$""",
-    re.X,
-)
-
 # Per language (by file extension): a test, with its name in the last group that matched.
 _TESTS: dict[str, re.Pattern[str]] = {
     "py": re.compile(r"^[ \t]*(?:async[ \t]+)?def[ \t]+(test\w*)[ \t]*[(\[]", re.M),
@@ -127,10 +112,6 @@ class TestCounts:
 
     def __bool__(self) -> bool:
         return bool(self.names or self.assertions)
-
-
-def is_test_path(path: str) -> bool:
-    return _TEST_PATH.search(path) is not None
 
 
 def has_inline_tests(path: str, text: str | None) -> bool:
