@@ -168,6 +168,7 @@ _CODE = (
 _TEST_CODE = re.compile(
     rf"""(?:^|/)(?:tests?|__tests__|specs?|e2e|testing|integration[-_]tests?|src/test)/.*\.(?:{_CODE})$
     | (?:^|/)tests?\.(?:py|rs)$
+    | (?:^|/)(?:self|smoke)[-_]?(?:tests?|check)?\.(?:py|c|cc|cpp|[cm]?js|ts|sh|rb|pl)$
     | (?:^|/)test_[^/]*\.(?:py|c|cc|cpp|cxx|rb|sh|lua|pl)$
     | _tests?\.(?:{_CODE})$ | _spec\.(?:rb|lua|cr)$
     | \.(?:test|spec|cy|e2e)\.[cm]?[jt]sx?$

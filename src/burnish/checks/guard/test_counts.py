@@ -114,6 +114,25 @@ class TestCounts:
         return bool(self.names or self.assertions)
 
 
+_PYTHON_DEFINITION = re.compile(r"^(?:async[ \t]+def|def|class)[ \t]+(\w+)", re.M)
+_OF_PYTHON_TESTS = re.compile(r"_|tests?(?:_|$)|test|Test|\w*Tests?(?:Case)?$|(?:set_?[uU]p|tear_?[dD]own)\w*$")
+_PYTHON_FRAMEWORK = re.compile(r"^(?:import|from)[ \t]+(?:pytest|unittest|django\.test|hypothesis)\b", re.M)
+_JAVASCRIPT_FRAMEWORK = re.compile(
+    r"""(?:\bfrom|\brequire\(|^import)\s*['"](?:node:test|vitest|mocha|@jest/globals|ava|tape|tap|uvu|bun:test|@playwright/test)['"]""",
+    re.M,
+)
+
+
+def holds_tests(path: str, text: str) -> bool:
+    """True for a source of Python or JavaScript that holds tests alone, although its name may not tell that."""
+    if not test_names(path, text):
+        return False
+    if path.endswith(".py"):
+        is_named = _PYTHON_FRAMEWORK.search(text) or all(map(_OF_PYTHON_TESTS.match, _PYTHON_DEFINITION.findall(text)))
+        return "assert" in text and bool(is_named)
+    return _JAVASCRIPT_FRAMEWORK.search(text) is not None
+
+
 def has_inline_tests(path: str, text: str | None) -> bool:
     """True for Rust files with unit tests beside the code."""
     return path.endswith(".rs") and text is not None and ("#[cfg(test)]" in text or "#[test]" in text)
