@@ -68,16 +68,6 @@ def test_an_old_failure_whose_name_changes_with_each_run_is_old(
     assert (check["state"], check["passed"], check["new"]) == ("failed_before", 1, [])
 
 
-@pytest.mark.slow
-def test_a_test_that_the_change_skips_does_not_pass(user_repo: UserRepo, capsys: pytest.CaptureFixture[str]) -> None:
-    more = "\n\ndef test_more():\n    assert app\n"
-    user_repo.commit({"test_app.py": TESTS + more, "conftest.py": ""})
-    skipped = TESTS.replace("def test", "@pytest.mark.skip(reason='later')\ndef test")
-    user_repo.write({"app.py": BAD, "test_app.py": f"import pytest\n{skipped}{more}"})
-    out = review(user_repo, capsys, code=1)
-    assert "Check test: tests that passed before are skipped (2 passed and 0 were skipped, now 1)" in out
-
-
 def test_tests_that_no_check_runs_are_named(user_repo: UserRepo, capsys: pytest.CaptureFixture[str]) -> None:
     scripts = '{"scripts": {"test:e2e": "cypress run"}}'
     settings = "checks: {test: 'true', lint: null}\n"

@@ -24,6 +24,7 @@ from burnish.adapters.sandbox import OPEN, SandboxPolicy, known_projects
 from burnish.checks.discover import BUILD, SETUP, FoundChecks, find_checks
 from burnish.checks.environment import check_environment
 from burnish.checks.flakes import confirm_failures, flaky_failures, may_have_changing_names
+from burnish.checks.guard.test_counts import is_skip
 from burnish.checks.outcome import TIMED_OUT, error_report
 from burnish.checks.run import run_checks
 from burnish.checks.scan import needs_whole_tree
@@ -214,7 +215,7 @@ def _compared(ground: ReviewEnvironment, pair: CommitRange, change: Change, spec
         with tree_of(trees, ground, spec, pair.new.sha, pair.old.sha, "now") as place:
             report = run_in(ground, place, spec, "tests-now")
         if report.status is not CheckStatus.FAILED:
-            return compare(report, _before_passing(ground, pair, spec, report))
+            return compare(report, _before_passing(ground, pair, change, spec, report))
         with tree_of(trees, ground, spec, pair.old.sha, pair.old.sha, "before") as place:
             before = run_in(ground, place, spec, "tests-before")
             if may_have_changing_names(report, before):
@@ -232,13 +233,16 @@ def _compared(ground: ReviewEnvironment, pair: CommitRange, change: Change, spec
 
 
 def _before_passing(
-    ground: ReviewEnvironment, pair: CommitRange, spec: CheckSpec, report: CheckReport
+    ground: ReviewEnvironment, pair: CommitRange, change: Change, spec: CheckSpec, report: CheckReport
 ) -> CheckReport | None:
-    """The same tests on the tree before, if some did not run now, or if the exit code may not show all failures."""
+    """The same tests on the tree before, if some did not run now, or if the exit code may not show all failures.
+
+    A skip that the change itself adds is in the diff, and the static reviewer reports it.
+    """
     skips = report.status is CheckStatus.PASSED and report.counts and (report.counts.skipped or report.ran_no_tests)
     may_hide = report.counts is None or bool(report.failure_lines or report.retried)
     is_unsure = report.status is CheckStatus.PASSED and may_hide
-    if not is_unsure and not skips:
+    if not is_unsure and (not skips or _adds_skips(change)):
         return None
     try:
         with tree_of(review_trees(ground, pair), ground, spec, pair.old.sha, pair.old.sha, "before") as place:
@@ -247,6 +251,12 @@ def _before_passing(
         if failed.code not in (ErrorCode.SETUP_FAILED, ErrorCode.CHECK_ERROR):
             raise
         return None
+
+
+def _adds_skips(change: Change) -> bool:
+    tests = (file for file in change.files if is_test_path(file.path))
+    lines = (line for file in tests for hunk in file.hunks for line in hunk.text.split("\n")[1:])
+    return any(line.startswith("+") and is_skip(line[1:]) for line in lines)
 
 
 def review_trees(ground: ReviewEnvironment, pair: CommitRange) -> TreeChecks:
