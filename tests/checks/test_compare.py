@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from burnish.core.base_tests import EditedTests, judge_base_tests
 from burnish.core.check import CheckReport, CheckStatus, Counts, TestFailure, compare
 from burnish.core.codec import decode, encode
 from burnish.core.finding import Category, Remark, Severity
@@ -235,3 +236,22 @@ def test_a_constant_name_with_another_number_is_another_test() -> None:
     assert [one.name for one in compare(failed("test_a.py::t[2]"), failed("test_a.py::t[1]")).new] == [
         "test_a.py::t[2]"
     ]
+
+
+@pytest.mark.parametrize(
+    "tail",
+    [
+        "FAIL Required test coverage of 90% not reached. Total coverage: 83.33%",
+        "Coverage failure: total of 83 is less than fail-under=90",
+        'Jest: "global" coverage threshold for lines (90%) not met: 83%',
+        "ERROR: Coverage for lines (83%) does not meet global threshold (90%)",
+    ],
+)
+def test_tests_of_the_base_that_pass_and_do_not_cover_the_added_code_are_no_failure(tail: str) -> None:
+    edits = EditedTests(("test_a.py",))
+    now = replace(PASSED, status=CheckStatus.FAILED, exit_code=1, tail=f"{tail}\n3 passed")
+    assert judge_base_tests(edits, now, PASSED).note == ""
+    # the tests pass, and something else fails
+    assert judge_base_tests(edits, replace(now, tail="3 passed\n1c1\n< 3\n> -1"), PASSED).failures
+    with_failure = replace(failed("a"), tail=tail)
+    assert [one.name for one in judge_base_tests(edits, with_failure, PASSED).failures] == ["a"]

@@ -41,6 +41,19 @@ EDITS: dict[str, tuple[str, str, str]] = {
         TEST,
         TEST.replace("    assert", "    x = abs(x)\n    assert"),
     ),
+    "tests under a name of their own": ("checks/check_calc.py", TEST, TEST.replace("== 3", "== -1")),
+    "unittest under a name of its own": (
+        "qa/calc_qa.py",
+        "import unittest\n\n\nclass CalcTest(unittest.TestCase):\n    def test_add(self):\n        self.assertEqual(add(1, 2), 3)\n",
+        "import unittest\n\n\nclass CalcTest(unittest.TestCase):\n    def test_add(self):\n        self.assertEqual(add(1, 2), -1)\n",
+    ),
+    "node under a name of its own": (
+        "checks/calc.js",
+        'const test = require("node:test");\ntest("adds", () => equal(add(1, 2), 3));\n',
+        'const test = require("node:test");\ntest("adds", () => equal(add(1, 2), -1));\n',
+    ),
+    "a self-test in C": ("selftest.c", C, C.replace("== 3", "== -1")),
+    "a smoke test": ("smoke.js", "equal(add(1, 2), 3);\n", "equal(add(1, 2), -1);\n"),
     "a golden file": ("tests/data/report.txt", "3\n", "-1\n"),
     "a golden file beside the code": ("report/testdata/out.golden", "3\n", "-1\n"),
     "a snapshot of jest": ("src/__snapshots__/calc.test.js.snap", "exports[`a`] = `3`;\n", "exports[`a`] = `-1`;\n"),
@@ -228,6 +241,15 @@ def test_constants_that_tests_name_get_their_old_value_and_the_code_stays(path: 
     assert found.paths == (f"{path} (TOLERANCE)",)
     contents = {entry.path: entry.content for entry in found.entries}
     assert contents == {"tests/test_new.py": None, path: re.sub(r"TOLERANCE = \S+", value[0], new).encode()}
+
+
+def test_a_program_with_a_function_that_is_named_like_a_test_is_not_put_back() -> None:
+    program = "def test_connection(host):\n    assert host\n    return open_socket(host)\n\n\ndef main():\n    test_connection('a')\n"
+    new = program.replace("'a'", "'b'")
+    assert (
+        edited({"checks/network.py": program, "calc.py": "a\n"}, {"checks/network.py": new, "calc.py": "b\n"})
+        == EditedTests()
+    )
 
 
 def test_constants_that_no_test_names_and_constants_without_another_value_stay() -> None:

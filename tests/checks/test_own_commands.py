@@ -347,7 +347,14 @@ def test_a_command_that_adds_nothing_leaves_the_bare_runner(files: dict[str, str
 
 
 @pytest.mark.parametrize(
-    "line", ['test "$$(cat calc.txt)" = "1 + 2"', "diff out.txt expected.txt", "! grep -q ERROR out.txt"]
+    "line",
+    [
+        'test "$$(cat calc.txt)" = "1 + 2"',
+        "diff out.txt expected.txt",
+        "! grep -q ERROR out.txt",
+        "python3 gen.py | diff -u colors.py -",
+        "@./calc 1 2 | sort | grep -qx 3",
+    ],
 )
 def test_a_line_that_compares_is_run_with_the_whole_command(line: str) -> None:
     assert "make test" in checks(make(f"test:\n\tpytest\n\t{line}\n")).values()
@@ -356,6 +363,11 @@ def test_a_line_that_compares_is_run_with_the_whole_command(line: str) -> None:
 @pytest.mark.parametrize("line", ["test -d .venv", '[ -n "$$HOME" ]', "[ -f x ] || touch x"])
 def test_a_question_whether_something_exists_adds_nothing(line: str) -> None:
     assert "make test" not in checks(make(f"test:\n\t{line}\n\tpytest\n")).values()
+
+
+@pytest.mark.parametrize("line", ["ls | grep -q x || true", "diff a b | cat", "git log | head -1"])
+def test_a_comparison_that_cannot_fail_adds_nothing(line: str) -> None:
+    assert "make test" not in checks(make(f"test:\n\tpytest\n\t{line}\n")).values()
 
 
 def test_an_option_whose_plugin_is_unknown_is_named_and_not_used() -> None:

@@ -77,6 +77,10 @@ UNTESTED = {
         {"tests/test_store.py": SKIPPED},
         "The tests of store.py were not run: tests/test_store.py (all of its tests were skipped: needs a database).",
     ),
+    "the module `tests.py` of an app": (
+        {"shop/tests.py": SKIPPED, "pytest.ini": "[pytest]\npython_files = tests.py test_*.py\npythonpath = .\n"},
+        "The tests of store.py were not run: shop/tests.py (all of its tests were skipped: needs a database).",
+    ),
     "not collected because of CI": (
         {"tests/test_store.py": STORE_TEST, "tests/conftest.py": NOT_COLLECTED_ON_CI},
         "The tests of store.py were not run: tests/test_store.py (no check reports a test of this file).",

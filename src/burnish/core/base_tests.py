@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
@@ -86,10 +87,24 @@ def judge_base_tests(edits: EditedTests, now: CheckReport, baseline: CheckReport
     comparison = compare(now, baseline)
     if comparison.new:
         return BaseTests(edits.paths, comparison.new)
+    if comparison.broken and _fails_for_coverage(now):
+        return BaseTests(edits.paths)
     if comparison.broken:
         whole = TestFailure(f"{now.name} (exit code {now.exit_code}, no single tests)", "failed", now.tail)
         return BaseTests(edits.paths, (whole,))
     return BaseTests(edits.paths, unknown=comparison.uncountable)
+
+
+# pytest-cov, coverage, jest, and nyc, c8 and vitest
+_COVERAGE_TOO_LOW = re.compile(
+    r"\bcoverage\b[^\n]{0,200}?(?:\bnot reached\b|\bnot met\b|\bdoes not meet\b|\bless than fail-under\b)", re.I
+)
+
+
+def _fails_for_coverage(report: CheckReport) -> bool:
+    """True if all tests pass. Those of the base do not cover the code that the change adds."""
+    counts = report.counts
+    return bool(counts and counts.passed and not counts.failed) and _COVERAGE_TOO_LOW.search(report.tail) is not None
 
 
 def _one_line(text: str) -> str:

@@ -161,15 +161,37 @@ def is_documentation(change: Change) -> bool:
 
 # -- tests that were not run ----------------------------------------------------------------------
 
+_CODE = (
+    "py|pyi|js|jsx|ts|tsx|mjs|cjs|mts|cts|vue|svelte|go|rs|java|kt|kts|scala|groovy|cs|fs|rb|php|swift|ex|exs"
+    "|c|cc|cpp|cxx|h|hpp|m|dart|lua|sh|bats|pl|t|jl|hs|clj"
+)
+_TEST_CODE = re.compile(
+    rf"""(?:^|/)(?:tests?|__tests__|specs?|e2e|testing|integration[-_]tests?|src/test)/.*\.(?:{_CODE})$
+    | (?:^|/)tests?\.(?:py|rs)$
+    | (?:^|/)(?:self|smoke)[-_]?(?:tests?|check)?\.(?:py|c|cc|cpp|[cm]?js|ts|sh|rb|pl)$
+    | (?:^|/)test_[^/]*\.(?:py|c|cc|cpp|cxx|rb|sh|lua|pl)$
+    | _tests?\.(?:{_CODE})$ | _spec\.(?:rb|lua|cr)$
+    | \.(?:test|spec|cy|e2e)\.[cm]?[jt]sx?$
+    | (?:Tests?|Specs?|IT)\.(?:java|kt|scala|groovy|cs|fs|swift|php)$
+    | \.bats$ | (?:^|/)x?t/.*\.t$""",
+    re.X,
+)
+# What tests read, and tests in other languages.
 _OF_TESTS = re.compile(
     r"(?:^|/)(?:tests?|__tests__|specs?|e2e|features|integration[-_]tests?|cypress)/"
-    r"|(?:^|/)test_[^/]*$|[._]tests?\.\w+$|[._](?:spec|cy|e2e)\.\w+$|(?:Tests?|IT|Spec)\.(?:java|kt|scala|cs)$|\.(?:bats|robot)$"
+    r"|(?:^|/)test_[^/]*$|[._](?:tests?|spec|cy|e2e)\.\w+$|\.robot$"
 )
 _NO_STEMS = frozenset(("index", "main", "mod", "lib", "setup", "conftest", "__main__", "types", "utils"))
 
 
+def is_test_path(path: str) -> bool:
+    """True for code of tests, by its place and name."""
+    return _TEST_CODE.search(path) is not None
+
+
 def is_test_file(path: str) -> bool:
-    return _OF_TESTS.search(path) is not None
+    """True for code of tests, and for other files beside it."""
+    return is_test_path(path) or _OF_TESTS.search(path) is not None
 
 
 @dataclass(frozen=True, slots=True)

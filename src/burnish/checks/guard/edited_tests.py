@@ -23,10 +23,11 @@ from burnish.checks.guard.expected_values import (
 )
 from burnish.checks.guard.python_tests import parsed, rebinds_names
 from burnish.checks.guard.rust_tests import has_all_lines, same_modules, test_modules, with_old_rust_examples
-from burnish.checks.guard.test_counts import has_inline_tests, is_test_path
+from burnish.checks.guard.test_counts import has_inline_tests, holds_tests
 from burnish.core.base_tests import EditedTests
 from burnish.core.change import Change, ChangedFile, Hunk
 from burnish.core.commit import TreeEntry
+from burnish.core.review_checks import is_test_path
 
 Text = Callable[[str], str | None]
 
@@ -58,7 +59,7 @@ def edited_tests(change: Change, old_text: Text, new_text: Text, *, data: Collec
     their definitions, do not count. If another file does, they are put back as well: they may need a fixture or a
     helper that is put back.
     """
-    files = _test_files(change, data)
+    files = _test_files(change, data, old_text)
     sources = [*_rust_sources(change, old_text, new_text), *_examples(change, old_text, new_text)]
     edits = [file.old_path or file.path for file in files if _is_edited(file) or _replaces(file, old_text, new_text)]
     edits += [entry.path for entry, is_edit in sources if is_edit]
@@ -101,12 +102,18 @@ def possible_data(change: Change, old_text: Text) -> list[str]:
     return [path for path in paths if path not in installing and not _NO_SETTINGS.search(path)]
 
 
-def _test_files(change: Change, data: Collection[str]) -> list[ChangedFile]:
+def _test_files(change: Change, data: Collection[str], old_text: Text) -> list[ChangedFile]:
     paths = [path for file in change.files for path in (file.path, file.old_path) if path]
     # what decides about the environment stays as the change has it, or its code could not be imported
     installing = set(dependency_paths(paths))
-    files = [file for file in change.files if _is_of_tests(file) or (file.old_path or file.path) in data]
+    files = [file for file in change.files if _is_of_tests(file) or _is_named(file, data, old_text)]
     return [file for file in files if not {file.path, file.old_path} & installing]
+
+
+def _is_named(file: ChangedFile, data: Collection[str], old_text: Text) -> bool:
+    """Whether the file belongs to tests although its path does not tell that."""
+    path = file.old_path or file.path
+    return path in data or (file.status in "MRD" and not file.binary and holds_tests(path, old_text(path) or ""))
 
 
 def _is_of_tests(file: ChangedFile) -> bool:
@@ -164,7 +171,7 @@ def with_old_constants(
     if not edits:
         return EditedTests()
     paths = {entry.path for entry in edits.values()}
-    entries = [entry for file in _test_files(change, data) for entry in _restored(file)]
+    entries = [entry for file in _test_files(change, data, old_text) for entry in _restored(file)]
     sources = [*_rust_sources(change, old_text, new_text), *_examples(change, old_text, new_text)]
     entries += [entry for entry, _ in sources if entry.path not in paths]
     return EditedTests(tuple(edits), (*entries, *edits.values()))

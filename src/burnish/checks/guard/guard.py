@@ -23,11 +23,11 @@ from burnish.checks.guard.protected_files import (
 )
 from burnish.checks.guard.shadowing import REASON as SHADOWING
 from burnish.checks.guard.shadowing import GuardedTrees, shadows
-from burnish.checks.guard.test_counts import is_test_path
 from burnish.checks.guard.test_weakening import thinning
 from burnish.core.change import Change, ChangedFile
 from burnish.core.check import Comparison
 from burnish.core.finding import Category, Remark, Severity
+from burnish.core.review_checks import is_test_path
 
 SOURCE = "check:guard"
 Text = Callable[[str], str | None]

@@ -7,21 +7,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-_CODE = (
-    "py|pyi|js|jsx|ts|tsx|mjs|cjs|mts|cts|vue|svelte|go|rs|java|kt|kts|scala|groovy|cs|fs|rb|php|swift|ex|exs"
-    "|c|cc|cpp|cxx|h|hpp|m|dart|lua|sh|bats|pl|t|jl|hs|clj"
-)
-_TEST_PATH = re.compile(
-    rf"""(?:^|/)(?:tests?|__tests__|specs?|e2e|testing|integration[-_]tests?|src/test)/.*\.(?:{_CODE})$
-    | (?:^|/)tests?\.(?:py|rs)$
-    | (?:^|/)test_[^/]*\.(?:py|c|cc|cpp|cxx|rb|sh|lua|pl)$
-    | _tests?\.(?:{_CODE})$ | _spec\.(?:rb|lua|cr)$
-    | \.(?:test|spec|cy|e2e)\.[cm]?[jt]sx?$
-    | (?:Tests?|Specs?|IT)\.(?:java|kt|scala|groovy|cs|fs|swift|php)$
-    | \.bats$ | (?:^|/)x?t/.*\.t$""",
-    re.X,
-)
-
 # Per language (by file extension): a test, with its name in the last group that matched.
 _TESTS: dict[str, re.Pattern[str]] = {
     "py": re.compile(r"^[ \t]*(?:async[ \t]+)?def[ \t]+(test\w*)[ \t]*[(\[]", re.M),
@@ -129,8 +114,23 @@ class TestCounts:
         return bool(self.names or self.assertions)
 
 
-def is_test_path(path: str) -> bool:
-    return _TEST_PATH.search(path) is not None
+_PYTHON_DEFINITION = re.compile(r"^(?:async[ \t]+def|def|class)[ \t]+(\w+)", re.M)
+_OF_PYTHON_TESTS = re.compile(r"_|tests?(?:_|$)|test|Test|\w*Tests?(?:Case)?$|(?:set_?[uU]p|tear_?[dD]own)\w*$")
+_PYTHON_FRAMEWORK = re.compile(r"^(?:import|from)[ \t]+(?:pytest|unittest|django\.test|hypothesis)\b", re.M)
+_JAVASCRIPT_FRAMEWORK = re.compile(
+    r"""(?:\bfrom|\brequire\(|^import)\s*['"](?:node:test|vitest|mocha|@jest/globals|ava|tape|tap|uvu|bun:test|@playwright/test)['"]""",
+    re.M,
+)
+
+
+def holds_tests(path: str, text: str) -> bool:
+    """True for a source of Python or JavaScript that holds tests alone, although its name may not tell that."""
+    if not test_names(path, text):
+        return False
+    if path.endswith(".py"):
+        is_named = _PYTHON_FRAMEWORK.search(text) or all(map(_OF_PYTHON_TESTS.match, _PYTHON_DEFINITION.findall(text)))
+        return "assert" in text and bool(is_named)
+    return _JAVASCRIPT_FRAMEWORK.search(text) is not None
 
 
 def has_inline_tests(path: str, text: str | None) -> bool:

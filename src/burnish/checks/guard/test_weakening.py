@@ -13,13 +13,13 @@ from burnish.checks.guard.test_counts import (
     asserts_nothing,
     has_inline_tests,
     is_skip,
-    is_test_path,
     squeeze,
     test_names,
     testing_in,
 )
 from burnish.core.change import Change, ChangedFile
 from burnish.core.check import CheckStatus, Comparison, Counts
+from burnish.core.review_checks import is_test_path
 
 Text = Callable[[str], str | None]
 # `ignore` is reported as a skip.

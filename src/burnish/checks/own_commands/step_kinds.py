@@ -59,6 +59,8 @@ _OTHER_SCRIPT = re.compile(
 _COMPARES = re.compile(
     r"(?:!\s+)?(?:(?:diff|cmp|grep)\s|(?:test|\[\[?)\s.*\s(?:=|==|!=|=~|-(?:eq|ne|lt|le|gt|ge))\s)", re.S
 )
+# A pipe alone: its exit code is that of its last command.
+_PIPE = re.compile(r"[^|&;()`]+(?:\|[^|&;()`]+)+")
 # What makes files that a later command may use.
 _PREPARES = re.compile(
     r"(?:(?:mkdir|cp|touch|ln|install|cmake|ninja|gcc|cc|g\+\+|c\+\+|clang|clang\+\+|tar|unzip|protoc)"
@@ -99,8 +101,9 @@ def is_threshold(step: CommandStep, is_set: bool) -> bool:
 
 
 def is_comparison(step: CommandStep) -> bool:
-    """True for a line of its own that compares: it fails without any program that is called a test."""
-    return not step.line and _COMPARES.match(step.text) is not None
+    """True for a line of its own, or the end of a pipe, that compares: it fails without a program called a test."""
+    is_end = _PIPE.fullmatch(step.line) is not None and step.line.rstrip().endswith(step.text)
+    return (not step.line or is_end) and _COMPARES.match(step.text) is not None
 
 
 def is_preparation(step: CommandStep) -> bool:

@@ -24,7 +24,7 @@ from burnish.adapters.sandbox import OPEN, SandboxPolicy, known_projects
 from burnish.checks.discover import BUILD, SETUP, FoundChecks, find_checks
 from burnish.checks.environment import check_environment
 from burnish.checks.flakes import confirm_failures, flaky_failures, may_have_changing_names
-from burnish.checks.guard.test_counts import is_skip, is_test_path
+from burnish.checks.guard.test_counts import is_skip
 from burnish.checks.outcome import TIMED_OUT, error_report
 from burnish.checks.run import run_checks
 from burnish.checks.scan import needs_whole_tree
@@ -48,6 +48,7 @@ from burnish.core.review_checks import (
     CheckState,
     ReviewedCheck,
     is_documentation,
+    is_test_path,
     may_read_documents,
     reads_documents,
     reviewed_check,
