@@ -127,8 +127,8 @@ def words(name: Any) -> str:
 
 # how reasons begin that are written to stand after a colon; others may begin with a name, such as that of a branch
 _FIRST_WORDS = frozenset(
-    "a an approved fixed handed interrupted it its left no not nothing override paused reopened resolved restarted "
-    "sent the this waits what".split()
+    "a an approved fixed handed interrupted it its left no not nothing override paused rejected reopened resolved "
+    "restarted sent the this waits what".split()
 )
 
 
