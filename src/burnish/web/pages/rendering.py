@@ -134,8 +134,8 @@ _FIRST_WORDS = frozenset(
 
 def sentence(text: str) -> str:
     """The reason with a capital letter, unless it may begin with a name."""
-    first = text.split(" ", 1)[0].rstrip(",:;.")
-    return f"{text[0].upper()}{text[1:]}" if first in _FIRST_WORDS else text
+    first, _, rest = text.partition(" ")
+    return f"{text[0].upper()}{text[1:]}" if rest and first.rstrip(",:;.") in _FIRST_WORDS else text
 
 
 def many(count: int, noun: str) -> str:
