@@ -8,6 +8,7 @@ import time
 import pytest
 
 from burnish.web.pages.markdown import MAX_LENGTH, markdown, markdown_line
+from burnish.web.pages.rendering import sentence
 from testing.at_hand import AtHand
 
 HOSTILE = (
@@ -99,3 +100,22 @@ def test_a_description_is_rendered_on_the_page_of_its_task(server: AtHand) -> No
     assert "Use <strong>two</strong> places." in html and "&lt;b&gt;x&lt;/b&gt;" in html and "<b>x" not in html
     assert "<li>refuse <code>0</code></li>" in html
     server.of_project("DELETE", f"/tasks/{number}")
+
+
+def test_a_reason_begins_with_a_capital_letter_unless_it_may_begin_with_a_name() -> None:
+    reasons = (
+        "the review approved it; a person decides next",
+        "approved, but conflicts with main in app.py",
+        "main has moved since the approval",
+        "robot failed with exit code 1",
+        "approved",
+        "",
+    )
+    assert [sentence(reason) for reason in reasons] == [
+        "The review approved it; a person decides next",
+        "Approved, but conflicts with main in app.py",
+        "main has moved since the approval",
+        "robot failed with exit code 1",
+        "approved",
+        "",
+    ]

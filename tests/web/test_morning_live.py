@@ -498,3 +498,39 @@ def test_a_rejected_task_is_struck_out_under_done_and_reasons_begin_as_sentences
         page.goto(f"{served.url}/p/{served.project}")
         line = "getComputedStyle(document.querySelector('#t3 .title')).textDecorationLine"
         assert page.evaluate(line) == "line-through"
+
+
+def test_a_dialog_that_the_task_has_left_behind_is_closed_with_the_reason(tmp_path: Path, opened: Browser) -> None:
+    lab = Lab.make(tmp_path / "lab", author=AUTHOR, judge=JUDGE, extra="hitl_review: every\n")
+    for title in ("First", "Second", "Third"):
+        lab.add(title)
+    lab.burnish("run", "3", code=None)
+    lab.burnish("decide", "3", "approve")
+    lab.repo.commit({"other.txt": "x\n"})
+    with serving(lab) as served, logged_in(opened, served, height=720) as page:
+        open_task(page, served, 3)
+        page.keyboard.press("a")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#merge[open]")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#outcome.warn:has-text('main has moved')", timeout=60_000)
+        assert page.locator("dialog[open]").count() == 0
+        # what can be done now is on the page, without another look at a button that would be refused
+        page.wait_for_selector("#gate [name=choice][value=approve]")
+
+
+def test_the_list_is_worked_through_by_keys(tmp_path: Path, opened: Browser) -> None:
+    lab = Lab.make(tmp_path / "lab", author=AUTHOR, judge=JUDGE, extra=EXTRA)
+    for title in ("First", "Second", "Third"):
+        lab.add(title)
+    with serving(lab) as served, logged_in(opened, served, height=720) as page:
+        page.goto(f"{served.url}/p/{served.project}/list")
+        page.wait_for_selector('.connection[data-state="live"]')
+        for key in ("x", "j", "x"):
+            page.keyboard.press(key)
+        page.wait_for_selector("#selected:has-text('2 tasks selected')")
+        page.keyboard.press("m")
+        until(page, "document.activeElement.closest('#bulk-acts') !== null")
+        page.locator("#bulk-acts button:has-text('Cancel')").focus()
+        page.keyboard.press("Enter")
+        page.wait_for_selector(".toast:has-text('Cancelled 2 tasks.')")

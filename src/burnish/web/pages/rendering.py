@@ -127,15 +127,15 @@ def words(name: Any) -> str:
 
 # how reasons begin that are written to stand after a colon; others may begin with a name, such as that of a branch
 _FIRST_WORDS = frozenset(
-    "a an approved fixed handed interrupted it its left no not nothing override paused reopened resolved restarted "
-    "sent the this waits what".split()
+    "a an approved fixed handed interrupted it its left no not nothing override paused rejected reopened resolved "
+    "restarted sent the this waits what".split()
 )
 
 
 def sentence(text: str) -> str:
     """The reason with a capital letter, unless it may begin with a name."""
-    first = text.split(" ", 1)[0].rstrip(",:;.")
-    return f"{text[0].upper()}{text[1:]}" if first in _FIRST_WORDS else text
+    first, _, rest = text.partition(" ")
+    return f"{text[0].upper()}{text[1:]}" if rest and first.rstrip(",:;.") in _FIRST_WORDS else text
 
 
 def many(count: int, noun: str) -> str:

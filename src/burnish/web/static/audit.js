@@ -9,12 +9,20 @@ function show(words, value) {
   secret.hidden = false;
 }
 
+/** Fetches the table again: the token that is shown only once stays on the page. */
+async function showPeople() {
+  const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
+  const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("people");
+  if (fresh) document.getElementById("people").replaceWith(fresh);
+}
+
 const form = document.getElementById("add-person");
 form.addEventListener("submit", (event) => {
   event.preventDefault();
   attempt(async () => {
     const person = await api("POST", "/people", { name: form.elements.name.value.trim(), role: form.elements.role.value });
     form.reset();
+    await showPeople();
     show(`The token of ${person.name}, which is shown only now. It is entered on the login page:`, person.token);
   });
 });

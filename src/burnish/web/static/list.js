@@ -135,10 +135,15 @@ async function perform(act, able) {
     for (const [path, [, method, rest, fields]] of done) await api(method, path + rest, fields);
     renew("all");
   };
-  if (done.length) toast(`${act.label}: ${done.length === 1 ? what : `${done.length} tasks`}`, { undo: undoable ? undo : null });
+  const number = done.length === able.length ? what : `${done.length} of ${able.length} tasks`;
+  if (done.length) toast(`${DONE[name] ?? act.label} ${number}.`, { undo: undoable ? undo : null });
   renew("all");
 }
 
+const DONE = {
+  run: "Started", goon: "Continued", retry: "Retried", back: "Moved to the backlog:", stop: "Stopping", pause: "Paused",
+  unpause: "Unpaused", cancel: "Cancelled", archive: "Archived", remove: "Removed",
+};
 const nameOf = (row) => `${several ? `${row.dataset.name} ` : ""}T${row.dataset.id}`;
 
 // events

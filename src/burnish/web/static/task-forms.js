@@ -1,7 +1,7 @@
 // Decisions of the user. Each request names the commit that was shown when the form was opened.
 import { api, attempt, make, Problem } from "./burnish.js";
 import { dropTexts, keepTexts } from "./drafts.js";
-import { path, refresh, releaseParts, task } from "./task-context.js";
+import { fetchParts, path, refresh, releaseParts, task } from "./task-context.js";
 import { tellOutcome } from "./task-outcome.js";
 
 const head = () => document.getElementById("part-head").dataset;
@@ -90,7 +90,7 @@ function openDialog(name) {
   if (!box) return;
   reset(box);
   keepTexts(box.querySelector("form"), `${path} ${name}`);
-  box.dataset.commit = head().commit;
+  Object.assign(box.dataset, { commit: head().commit, status: head().status });
   if (name === "handoff") markHandedOver(box, false);
   for (const one of box.querySelectorAll("[data-seen]")) one.textContent = head().commit.slice(0, 10);
   const grounds = box.querySelector("[data-unapproved]");
@@ -183,6 +183,10 @@ async function submit(event) {
     tellOutcome(words, UNDONE[box?.id]?.() ?? null, RUNS.has(box?.id ?? form.dataset.answer) || isFixStarted);
   } catch (error) {
     if (!message) throw error;
+    if (box && error.status === 409 && (await hasMoved(box))) {
+      box.close();
+      return tellOutcome(`${error.message} ${error.hint ?? ""}`.trim(), null, false, "warn");
+    }
     message.textContent = `${error.message} ${error.hint ?? ""}`;
     message.hidden = false;
     // the decision was about an old state: ask to reload the page
@@ -198,6 +202,12 @@ async function submit(event) {
   }
   releaseParts();
   for (const name of ["head", "gate", "story", "findings", "changes"]) refresh(name);
+}
+
+/** True if the task has another status than when the dialog was opened: what the dialog asks for is refused from now on. */
+async function hasMoved(box) {
+  await attempt(() => fetchParts(["head", "gate"]));
+  return head().status !== box.dataset.status;
 }
 
 /** A comment is refused without words: the note is where they go. */

@@ -8,11 +8,12 @@ const box = document.getElementById("outcome");
 // a run that an act has started: its end is shown in place of its start
 let isRunAwaited = false;
 
-/** Shows what happened until the next act or until the page is left; `undo` takes it back. */
-export async function tellOutcome(words, undo = null, isRun = false) {
+/** Shows what happened until the next act or until the page is left; `undo` takes it back, and `tone` is `warn` or `bad`. */
+export async function tellOutcome(words, undo = null, isRun = false, tone = "") {
   isRunAwaited = isRun;
   const hadFocus = box.contains(document.activeElement);
   box.classList.remove("bad", "warn");
+  if (tone) box.classList.add(tone);
   box.replaceChildren(make("strong", { textContent: words }));
   if (undo) box.append(undoButton(undo, () => (box.hidden = true)));
   box.hidden = false;
@@ -55,8 +56,7 @@ function showEnd(status) {
   if (ended !== status || !isRunAwaited) return;
   ended = "";
   const [words, tone] = ENDS[status];
-  tellOutcome(`T${task} ${words}.`);
-  if (tone) box.classList.add(tone);
+  tellOutcome(`T${task} ${words}.`, null, false, tone);
 }
 
 async function nextEntry() {

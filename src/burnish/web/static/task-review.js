@@ -158,6 +158,7 @@ function suggest(form) {
   field.rows = Math.min(14, field.value.split("\n").length + 1);
   field.dispatchEvent(new Event("input", { bubbles: true }));
   field.focus();
+  form.scrollIntoView({ block: "nearest" });
 }
 
 function editDraft(box) {
