@@ -781,7 +781,7 @@ def test_commands_in_a_note_become_keys(tmp_path: Path) -> None:
         for text, expected in (
             ("Then: `burnish decide 1 approve`.", "Then: key a."),
             ("Everything it printed: burnish log 1.", "Everything it printed: key t."),
-            ("`burnish show 1` or burnish findings 1", "key o or key i"),
+            ("`burnish show 1` or burnish findings 1. burnish diff 1", "Key o or key i. Key d"),
             # not possible now, of another task, with options of its own, or no command
             ("`burnish retry 1` goes on", "`burnish retry 1` goes on"),
             ("burnish show 12", "burnish show 12"),

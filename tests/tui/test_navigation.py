@@ -419,3 +419,20 @@ def test_times_are_those_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None
         monkeypatch.undo()
         time.tzset()
     assert (day.strip(), line.lead.plain.strip()) == ("2026-05-02", "08:30")
+
+
+def test_a_question_stays_complete_when_the_terminal_becomes_narrow(tmp_path: Path) -> None:
+    lab = at_the_gate(tmp_path)
+
+    async def act(screen: Screen) -> None:
+        await screen.press("enter")
+        await screen.until("a Approve")
+        await screen.press("a")
+        await screen.until("so nothing was tested.")
+        await screen.pilot.resize_terminal(40, 20)
+        await screen.until(lambda: "so nothing was tested" in screen.text.split("Do nothing")[0])
+        await screen.pilot.resize_terminal(120, 40)
+        await screen.until("No tests are configured or found, so nothing was tested.")
+        await screen.press("n")
+
+    on_screen(lab, act)

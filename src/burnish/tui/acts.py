@@ -171,7 +171,8 @@ def with_keys(text: str, details: TaskDetails) -> str:
         possible = [act for act, _ in acts_of(details)]
         acts = (act for act in _DONE_BY.get(command, ()) if act in possible)
         key = _SHOWN_BY.get(command) or next((key for act in acts if (key := key_of(act, details))), "")
-        return f"key {key}" if key else match[0]
+        is_first = match.string[: match.start()].rstrip()[-1:] in ("", ".")
+        return f"{'Key' if is_first else 'key'} {key}" if key else match[0]
 
     return _COMMAND.sub(key_for, text)
 

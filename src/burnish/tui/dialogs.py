@@ -59,9 +59,7 @@ class Dialog(ModalScreen[T | None], Generic[T]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="box"):
-            title = styled(plain(self.heading), "bold")
-            title.truncate(min(_WIDTH, int(self.app.size.width * 0.96)) - 4, overflow="ellipsis")
-            yield Static(title, classes="title")
+            yield Static(classes="title")
             if self.words:
                 text = LineView(classes="words")
                 text.can_focus = False
@@ -69,9 +67,19 @@ class Dialog(ModalScreen[T | None], Generic[T]):
             yield from self.body()
 
     def on_mount(self) -> None:
-        self.set_class(self.app.size.height < _TALL, "short")
+        self._fit()
+
+    def on_resize(self) -> None:
+        self._fit()
+
+    def _fit(self) -> None:
+        size = self.app.size
+        self.set_class(size.height < _TALL, "short")
+        title = styled(plain(self.heading), "bold")
+        title.truncate(min(_WIDTH, int(size.width * 0.96)) - 4, overflow="ellipsis")
+        self.query_one(".title", Static).update(title)
         if self.words:
-            self.query_one(".words", LineView).show_fitted(lambda width: prose(self.words))
+            self.query_one(".words", LineView).show(prose(self.words))
             self.call_after_refresh(self._fit_words)
 
     def _fit_words(self) -> None:

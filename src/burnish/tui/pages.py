@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from rich.text import Text
@@ -31,7 +32,7 @@ _VERDICTS = {"approved": "green", "changes_requested": "yellow", "rejected": "re
 _SIGNS = {"add": ("+", "green"), "del": ("-", "red"), "same": (" ", "")}
 # files beyond so many characters are not coloured, and neither is the rest of a very large change
 MAX_COLOURED = 200_000
-MAX_COLOURED_IN_ALL = 1_500_000
+MAX_COLOURED_IN_ALL = 500_000
 # on the overview
 _MAX_FINDINGS = 8
 _BLANK = ShownLine(styled(""))
@@ -163,7 +164,8 @@ def _request(task: Task) -> Iterator[ShownLine]:
 
 def _history(details: TaskDetails) -> Iterator[ShownLine]:
     """The newest cycle first, without what stands above it already."""
-    said = {*(details.gate.shown.warnings if details.gate else ()), *([] if details.gate else [details.head.note])}
+    gate = details.gate.shown if details.gate else None
+    said = {*gate.warnings, gate.objection} if gate else {details.head.note}
     for run in details.story.runs:
         for cycle in run.cycles:
             yield _BLANK
@@ -185,12 +187,12 @@ def _local(at: str) -> datetime:
 
 def _cycle(cycle: CycleStory, said: Collection[str]) -> Iterator[ShownLine]:
     if cycle.verdict or cycle.review:
-        outcome = outcome_words(cycle.verdict, cycle.review)
+        outcome = outcome_words(cycle.verdict, cycle.review, cycle.but)
         words = " · ".join(word for word in (cycle.verdict.replace("_", " "), outcome) if word)
         yield ShownLine(styled(words, TONES[cycle.tone]))
     if cycle.summary:
         yield from prose(cycle.summary)
-    if cycle.but:
+    if cycle.but and cycle.but not in said:
         yield fact("but", cycle.but, "yellow")
     changes = [f"raised {', '.join(cycle.raised)}"] * bool(cycle.raised)
     changes += [f"resolved {', '.join(cycle.settled)}"] * bool(cycle.settled)
@@ -200,9 +202,12 @@ def _cycle(cycle: CycleStory, said: Collection[str]) -> Iterator[ShownLine]:
     yield from (fact("note", warning, "yellow") for warning in cycle.warnings if warning not in said)
 
 
-def outcome_words(verdict: str, review: str) -> str:
-    """`review` is what became of the work; where that is not what the review said, a person decided it."""
-    if verdict == "approved" and review == "review failed":
+def outcome_words(verdict: str, review: str, but: str = "") -> str:
+    """`review` is what became of the work; where that is not what the review said, a person decided it.
+
+    `but`: what keeps an approval of the reviewer from being one.
+    """
+    if verdict == "approved" and review == "review failed" and not but:
         return "sent back by a person"
     if verdict not in ("", "approved") and review == "review passed":
         return "approved by a person"
@@ -361,8 +366,10 @@ def _diff_line(line: DiffLine, digits: int, old: Sequence[Text], new: Sequence[T
     return ShownLine(text, lead, is_code=True)
 
 
+# a file that is marked as viewed changes the page, and not the others
+@lru_cache(maxsize=32)
 def _coloured(path: str, text: str | None) -> Sequence[Text]:
-    """The lines of a file with colours; none if its language is unknown or it is too large."""
+    """The lines of a file with colours, to be copied; none if its language is unknown or it is too large."""
     if not text or len(text) > MAX_COLOURED:
         return ()
     from rich.syntax import Syntax

@@ -172,7 +172,7 @@ def head_lines(details: TaskDetails) -> list[ShownLine]:
     words = [
         plain(str(task.reason or task.error or "")).replace("_", " ").lower() if has_cause else "",
         cycles_words(task) if task.cycle else "",
-        pages.outcome_words(newest_verdict(details), f"review {review_words(task)}") if task.review_status else "",
+        _outcome(details, f"review {review_words(task)}") if task.review_status else "",
         f"{task.open_findings} open" if task.open_findings else "",
         plain(task.agent or task.spec.agent or ""),
         short_cost(task.cost_usd, task.cost_source),
@@ -184,10 +184,11 @@ def head_lines(details: TaskDetails) -> list[ShownLine]:
     return [ShownLine(title), ShownLine(styled(" · ", "dim").join(facts))]
 
 
-def newest_verdict(details: TaskDetails) -> str:
-    """What the last review said; "" before the first one."""
+def _outcome(details: TaskDetails, review: str) -> str:
+    """What became of the last review that gave a verdict."""
     cycles = (cycle for run in details.story.runs for cycle in run.cycles)
-    return next((cycle.verdict for cycle in cycles if cycle.verdict), "")
+    newest = next((cycle for cycle in cycles if cycle.verdict), None)
+    return pages.outcome_words(newest.verdict, review, newest.but) if newest else pages.outcome_words("", review)
 
 
 # -- live -----------------------------------------------------------------------------------------
