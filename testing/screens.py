@@ -85,8 +85,10 @@ def on_screen(
             await act(screen)
         return app
 
-    with mock.patch.dict(os.environ, lab.env):
+    with mock.patch.dict(os.environ, {"TZ": "UTC", **lab.env}):
+        time.tzset()
         app = asyncio.run(show())
+    time.tzset()
     # the threads that read have ended by now
     app.data.store.close()
     return app

@@ -86,6 +86,8 @@ def test_an_age_has_no_more_digits_than_stay_true(elapsed: str, words: str, monk
 )
 def test_what_a_person_decided_is_not_called_a_result_of_the_review(verdict: str, review: str, words: str) -> None:
     assert outcome_words(verdict, review) == words
+    # an approval that does not count by itself is nobody's decision
+    assert outcome_words("approved", "review failed", "no reviewer looked at one file") == "review failed"
 
 
 def test_a_status_has_the_same_colour_on_the_page_and_in_the_list() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from burnish.core.status import Status
 from burnish.errors import BurnishError
+from burnish.tui.acts import Order, carry_out, with_keys
 from burnish.tui.lines import ShownLine
 from burnish.tui.screen import ProjectScreen
 from burnish.views.diff import Diff
@@ -132,7 +133,7 @@ def test_nothing_is_decided_on_a_task_that_is_not_on_the_screen(tmp_path: Path) 
         await screen.until("a Approve")
         assert "Look at the task first" not in screen.text
         await screen.press("s")
-        await screen.until("s: not possible while the task is waiting approval.")
+        await screen.until("s: not possible while the task waits for approval.")
         await screen.press("r")
         await screen.until("Why? (may be empty)")
         await screen.press("escape")
@@ -538,7 +539,7 @@ def test_the_diff_is_announced_while_it_is_read(tmp_path: Path, monkeypatch: pyt
     may_go_on = threading.Event()
     read = ProjectScreen._read_diff
 
-    def slow(self: ProjectScreen, number: int, blobs: Mapping[str, str]) -> tuple[Diff, list[ShownLine]]:
+    def slow(self: ProjectScreen, number: int, blobs: Mapping[str, str]) -> tuple[Diff, list[ShownLine], bool]:
         assert may_go_on.wait(30)
         return read(self, number, blobs)
 
@@ -566,13 +567,15 @@ def test_the_letters_of_a_note_do_nothing_where_no_note_can_be_given(tmp_path: P
     async def act(screen: Screen) -> None:
         await screen.until("g Retry")
         await screen.press("f")
-        await screen.until("f: not possible while the task is failed.")
+        await screen.until("f: not possible while the task has failed.")
         assert "Possible: g Retry, c Comment" in screen.text
         await screen.type("go on past it")
         await screen.press("enter")
         await screen.until_focused("list")
-        # also where the story tells of it, without the signs of Markdown
-        assert screen.text.count("burnish log 1") == 2 and "`" not in screen.text
+        # the command is named as the key, once
+        assert screen.text.count("Everything it printed: key t.") == 1 and "burnish log" not in screen.text
+        await screen.press("t")
+        await screen.until("the network is gone")
 
     on_screen(lab, act, size=WIDE)
     assert facts(lab) == before
@@ -679,3 +682,112 @@ def test_the_bar_names_the_keys_of_the_page(tmp_path: Path) -> None:
         assert "Esc List" not in screen.text
 
     on_screen(lab, act)
+
+
+def test_merging_all_tells_how_far_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    author = "pathlib.Path(f'part_{task}.py').write_text('A = 1\\n')"
+    lab = Lab.make(tmp_path, author=author, judge=APPROVE, extra="hitl_review: every\nreview: {agents: [judge]}\n")
+    for number in ("1", "2"):
+        lab.add(f"Task {number}")
+    lab.burnish("run", "--all", code=None)
+    for number in ("1", "2"):
+        lab.burnish("decide", number, "approve")
+    for name, value in lab.env.items():
+        monkeypatch.setenv(name, value)
+    said: list[str] = []
+    with pytest.raises(BurnishError, match=r"Merged 1 of 2 tasks: T1. Not merged: T2."):
+        carry_out(lab.repo.path, Order("merge-all", 1, text="1 2"), said.append)
+    assert said == ["Merging T1, 1 of 2", "Merging T2, 2 of 2"]
+
+    async def act(screen: Screen) -> None:
+        await screen.until("Asks again main has moved")
+        screen.app.say("Merge all: each task in turn…")
+        screen.app.is_act_message = True
+        screen.app._say_progress(said[0])
+        await screen.until(lambda: screen.text.count("Merging T1, 1 of 2") == 2)
+        # another message stays
+        await screen.press("z")
+        screen.app._say_progress(said[1])
+        await screen.until("There is no act that can be undone.")
+        await screen.until(lambda: screen.text.count("Merging T2, 2 of 2") == 1)
+
+    on_screen(lab, act, size=WIDE)
+
+
+def test_a_gate_that_asks_again_says_why_in_the_inbox_and_on_its_page(tmp_path: Path) -> None:
+    author = """path = pathlib.Path("greeting.txt")
+path.write_text("Good morning, and welcome\\n" if "<<<<<<<" in path.read_text() else "Good morning\\n")
+"""
+    lab = Lab.make(tmp_path, author=author, judge=APPROVE, extra="hitl_review: every\nreview: {agents: [judge]}\n")
+    lab.repo.commit({"greeting.txt": "Hello\n"})
+    lab.add("Change the greeting")
+    lab.burnish("run", "--all", code=None)
+    lab.burnish("decide", "1", "approve")
+    lab.repo.commit({"greeting.txt": "Welcome\n"})
+    lab.burnish("rebase", "1", code=None)
+
+    async def act(screen: Screen) -> None:
+        await screen.press("2")
+        await screen.until("        main was merged, and the agent resolved conflicts in greeting.txt")
+        await screen.press("enter")
+        await screen.until("Asks again main was merged, and the agent resolved conflicts")
+
+    on_screen(lab, act)
+
+
+def test_what_was_waived_is_told_before_the_approval(tmp_path: Path) -> None:
+    lab = waiting(tmp_path, REJECT, "hitl_review: final\nreview: {agents: [judge]}\n")
+
+    async def act(screen: Screen) -> None:
+        await screen.until("Approving goes against the review and needs a reason.")
+        await screen.press("w")
+        await screen.until_focused("note")
+        await screen.type("fine")
+        await screen.press("enter")
+        await screen.until("Waived F1 of task 1: it waits for approval.")
+        await screen.until("None of its findings is open any more, so approving needs no reason.")
+
+    on_screen(lab, act, size=WIDE)
+
+
+def test_the_end_of_a_run_is_said_where_another_task_is_on_the_screen(tmp_path: Path) -> None:
+    lab = several_waiting(tmp_path, 2)
+
+    async def act(screen: Screen) -> None:
+        await screen.press("2", "enter")
+        await screen.until("r Reject")
+        await screen.press("f")
+        await screen.until_focused("note")
+        await screen.type("once more")
+        await screen.press("enter")
+        await screen.until("Sent back task 1.")
+        await screen.press("n")
+        await screen.until("T2 Task 2")
+        await screen.until("Task 1 waits for your approval.")
+        # it is about another task, so the next key takes it away
+        await screen.press("down")
+        await screen.until(lambda: "Task 1 waits for your approval." not in screen.text)
+
+    on_screen(lab, act, size=WIDE)
+
+
+def test_commands_in_a_note_become_keys(tmp_path: Path) -> None:
+    lab = waiting(tmp_path)
+
+    async def act(screen: Screen) -> None:
+        await screen.until("a Approve")
+        details = screen.app.details
+        assert details
+        for text, expected in (
+            ("Then: `burnish decide 1 approve`.", "Then: key a."),
+            ("Everything it printed: burnish log 1.", "Everything it printed: key t."),
+            ("`burnish show 1` or burnish findings 1. burnish diff 1", "Key o or key i. Key d"),
+            # not possible now, of another task, with options of its own, or no command
+            ("`burnish retry 1` goes on", "`burnish retry 1` goes on"),
+            ("burnish show 12", "burnish show 12"),
+            ('`burnish decide 1 fix -m "…"`', '`burnish decide 1 fix -m "…"`'),
+            ("burnish log says so", "burnish log says so"),
+        ):
+            assert with_keys(text, details) == expected
+
+    on_screen(lab, act, size=WIDE)

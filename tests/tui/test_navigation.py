@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,8 +16,11 @@ from textual.app import App, ComposeResult
 from burnish.core.status import Status
 from burnish.errors import BadInput
 from burnish.features.run.detach import RunProcess, ScreenRun
+from burnish.tui import pages
+from burnish.tui.dialogs import Choice, ChooseDialog
 from burnish.tui.lines import Bar, BarItem, ShownLine
 from burnish.tui.panes import TaskPane
+from burnish.views.task_page.story import CycleStory, Moment
 from testing import boards
 from testing.lab import REJECT, Lab
 from testing.screens import Screen, on_screen
@@ -270,9 +274,9 @@ def test_ages_in_the_inbox_change_while_nothing_runs(tmp_path: Path, monkeypatch
 
     async def act(screen: Screen) -> None:
         await screen.press("2")
-        await screen.until("waiting approval  4m")
+        await screen.until("waits for approval  4m")
         ages[0] = "5m00s"
-        await screen.until("waiting approval  5m")
+        await screen.until("waits for approval  5m")
 
     on_screen(lab, act)
 
@@ -323,3 +327,112 @@ def test_a_page_stays_where_it_was_read_when_lines_above_are_folded() -> None:
             assert pane.page.lines[pane.page.top_line()].text.plain == "2: line 5"
 
     asyncio.run(read())
+
+
+def test_keys_that_are_typed_fast_after_a_filter_belong_to_the_list(tmp_path: Path) -> None:
+    lab = at_the_gate(tmp_path, 3)
+
+    async def act(screen: Screen) -> None:
+        await screen.press("end", "slash")
+        await screen.until_focused("filter")
+        await screen.until("Enter To the list  Esc No filter")
+        # while a status is being typed, the selected task stays
+        for letter in "status:wait":
+            screen.app.post_message(events.Key("colon" if letter == ":" else letter, letter))
+        for key in ("enter", "enter", "d"):
+            screen.app.post_message(events.Key(key, key if len(key) == 1 else None))
+        await screen.until("2 files  +2 -0")
+        await screen.until("T3 Task 3")
+        assert screen.app.filter_text == "status:wait"
+        await screen.press("escape")
+        await screen.until("Esc No filter")
+        await screen.press("escape")
+        await screen.until(lambda: not screen.app.filter_text and "Esc No filter" not in screen.text)
+
+    on_screen(lab, act)
+
+
+def test_a_filter_is_seen_where_the_list_was_hidden(tmp_path: Path) -> None:
+    lab = at_the_gate(tmp_path, 2)
+
+    async def act(screen: Screen) -> None:
+        await screen.press("enter")
+        await screen.until("a Approve")
+        await screen.press("slash")
+        await screen.until_focused("filter")
+        await screen.type("2")
+        await screen.until(lambda: "T2   Task 2" in screen.text and "T1   Task 1" not in screen.text)
+        await screen.press("escape")
+        await screen.until("T1   Task 1")
+
+    on_screen(lab, act)
+
+
+def test_the_palette_finds_commands_by_their_names_alone(tmp_path: Path) -> None:
+    lab = at_the_gate(tmp_path)
+
+    async def act(screen: Screen) -> None:
+        await screen.until("Verdict")
+        await screen.press("ctrl+p")
+        await screen.until("Blocks the task; nothing is merged.")
+        # it cannot be merged: another command must not be there in its place
+        await screen.type("merge")
+        await screen.until("Nothing matches.")
+        await screen.press("enter")
+        assert "Type" not in screen.text and "Nothing matches." in screen.text
+
+    on_screen(lab, act, size=WIDE)
+
+
+def test_a_question_with_more_lines_than_rows_says_how_many_are_missing(tmp_path: Path) -> None:
+    lab = at_the_gate(tmp_path)
+
+    async def act(screen: Screen) -> None:
+        words = "\n".join(f"line {number}" for number in range(30))
+        screen.app.push_screen(ChooseDialog("Merge all", [Choice("yes", "Merge all", "y")], words))
+        await screen.until("and 16 more")
+        assert "line 13" in screen.text and "line 14" not in screen.text and "y       Merge all" in screen.text
+
+    on_screen(lab, act)
+
+
+def test_what_is_said_below_an_entry_is_on_the_screen_with_it(tmp_path: Path) -> None:
+    lab = at_the_gate(tmp_path, 3)
+
+    async def act(screen: Screen) -> None:
+        await screen.press("2")
+        await screen.until("Decide 3")
+        await screen.press("end")
+        await screen.until(lambda: screen.text.count("a person is to approve it") == 3)
+
+    on_screen(lab, act, size=(80, 8))
+
+
+def test_times_are_those_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    moments = (Moment("2026-05-01T23:30:00+00:00", "Implement"),)
+    cycle = CycleStory(1, "", "", "", "", "", "", moments)
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    try:
+        day, (line, *_) = pages._day(cycle.moments), list(pages._cycle(cycle, ()))
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert (day.strip(), line.lead.plain.strip()) == ("2026-05-02", "08:30")
+
+
+def test_a_question_stays_complete_when_the_terminal_becomes_narrow(tmp_path: Path) -> None:
+    lab = at_the_gate(tmp_path)
+
+    async def act(screen: Screen) -> None:
+        await screen.press("enter")
+        await screen.until("a Approve")
+        await screen.press("a")
+        await screen.until("so nothing was tested.")
+        await screen.pilot.resize_terminal(40, 20)
+        await screen.until(lambda: "so nothing was tested" in screen.text.split("Do nothing")[0])
+        await screen.pilot.resize_terminal(120, 40)
+        await screen.until("No tests are configured or found, so nothing was tested.")
+        await screen.press("n")
+
+    on_screen(lab, act)

@@ -107,7 +107,7 @@ def test_help_lists_the_keys_and_the_palette_the_acts(lab: Lab, size: tuple[int,
         await screen.until("commands by name")
         await screen.matches(f"help-{size[0]}")
         await screen.press("escape", "ctrl+p")
-        await screen.until("Show tasks")
+        await screen.until("Show the tasks")
         await screen.type("passkey")
         await screen.until("Go to T13: Log in by passkey")
         await screen.press("enter")

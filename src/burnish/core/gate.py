@@ -30,6 +30,11 @@ def approved_result(cause: str) -> str:
     return f"{cause}{_RESULT_APPROVED}"
 
 
+def cause_of(why: str) -> str:
+    """What has happened to the work since it was approved; "" if the reason of the gate tells nothing of it."""
+    return why.removesuffix(_RESULT_APPROVED) if why.endswith(_RESULT_APPROVED) else ""
+
+
 @dataclass(frozen=True, slots=True)
 class GateView:
     """One reviewed commit, as it is put before a person."""

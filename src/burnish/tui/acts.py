@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -142,6 +143,40 @@ def keys_of(details: TaskDetails) -> list[tuple[str, str]]:
     return [(key, label_of(act, details)) for key, act in acts if act]
 
 
+# keys of pages and lists that show what a command prints
+_SHOWN_BY = {"show": "o", "diff": "d", "findings": "i", "inbox": "2", "list": "1"}
+_SHOWN_BY |= dict.fromkeys(("log", "log --phase review"), "t")
+# the acts that a command stands for
+_DONE_BY: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("run", "retry"), ("run", "goon", "raise", "retry")),
+    "retry --restart": ("restart",),
+    "review": ("review", "ask"),
+    **{name: (name,) for name in ("unpause", "pause", "stop", "merge", "rebase", "override")},
+    **{f"decide {name}": (name,) for name in ("approve", "reject", "fix")},
+}
+_COMMAND = re.compile(
+    r"(?P<quote>`?)burnish (?P<verb>[a-z]+)(?P<id> \d+)?(?P<rest> --restart| --phase review| approve| reject| fix)?"
+    r"(?P=quote)(?! [-\"']| F\d)"
+)
+
+
+def with_keys(text: str, details: TaskDetails) -> str:
+    """The text with the key in place of each command for this task that a key stands for now."""
+
+    def key_for(match: re.Match[str]) -> str:
+        is_complete = match["id"] or match["quote"] or match["verb"] in ("inbox", "list")
+        if not is_complete or (match["id"] or "").strip() not in ("", str(details.task.id)):
+            return match[0]
+        command = f"{match['verb']}{match['rest'] or ''}"
+        possible = [act for act, _ in acts_of(details)]
+        acts = (act for act in _DONE_BY.get(command, ()) if act in possible)
+        key = _SHOWN_BY.get(command) or next((key for act in acts if (key := key_of(act, details))), "")
+        is_first = match.string[: match.start()].rstrip()[-1:] in ("", ".")
+        return f"{'Key' if is_first else 'key'} {key}" if key else match[0]
+
+    return _COMMAND.sub(key_for, text)
+
+
 def label_of(act: str, details: TaskDetails) -> str:
     if act in ("fix", "improve") and question_of(details):
         return "Answer"
@@ -184,14 +219,17 @@ def opposite(order: Order, task: Task) -> Order | None:
     return None
 
 
-def carry_out(start: Path, order: Order) -> str:
-    """Do it with the settings as they are now; returns what happened, in a sentence."""
+def carry_out(start: Path, order: Order, report: Callable[[str], None] = lambda words: None) -> str:
+    """Do it with the settings as they are now; returns what happened, in a sentence.
+
+    `report` is told how far an act is that takes long.
+    """
     from burnish.runtime import open_app, refuse_inside_phase
 
     refuse_inside_phase()
     app = open_app(start)
     try:
-        return _ACTS[order.act](app, order)
+        return _merge_all(app, order, report) if order.act == "merge-all" else _ACTS[order.act](app, order)
     finally:
         app.store.close()
 
@@ -207,15 +245,15 @@ def _decide(app: App, order: Order) -> str:
     if choice is GateChoice.FIX:
         return f"{'Answered' if order.is_answer else 'Sent back'} task {task.id}. {_start(app, task)}"
     if choice is GateChoice.APPROVE and order.grounds:
-        return f"Approved task {task.id} against its review: it is {_status(task)}."
-    return f"{_DONE[choice]} task {task.id}: it is {_status(task)}."
+        return f"Approved task {task.id} against its review: it {stands(task.status)}."
+    return f"{_DONE[choice]} task {task.id}: it {stands(task.status)}."
 
 
 def _override(app: App, order: Order) -> str:
     from burnish.features.decide.decisions import override
 
     task = override(app, order.task, order.grounds, commit=order.commit, via=VIA)
-    return f"Approved task {task.id} against its review: it is {_status(task)}."
+    return f"Approved task {task.id} against its review: it {stands(task.status)}."
 
 
 def _improve(app: App, order: Order) -> str:
@@ -236,7 +274,7 @@ def _comment(app: App, order: Order) -> str:
     finding = comment_on(app, order.task, order.text, via=VIA)
     after = app.store.task(app.key, order.task)
     is_open_again = before.status is not after.status
-    effect = f" It was {_status(before)} and is open again: g lets the agent settle it." if is_open_again else ""
+    effect = f" It was {before.status.value} and is open again: g lets the agent settle it." if is_open_again else ""
     return f"Commented on task {order.task} ({finding.id}).{effect}"
 
 
@@ -356,22 +394,24 @@ def _merge(app: App, order: Order) -> str:
     return f"Merged task {order.task} into {merged_task.into} at {merged_task.commit[:12]}."
 
 
-def _merge_all(app: App, order: Order) -> str:
+def _merge_all(app: App, order: Order, report: Callable[[str], None]) -> str:
     """Merge the tasks that the person saw; those that cannot be merged are in the inbox again, with the reason."""
     from burnish.features.merge.merge import MergeRequest, merge
     from burnish.runtime.ports import NullProgress
 
     ids = tuple(int(number) for number in order.text.split())
-    report = merge(app, MergeRequest(ids), NullProgress())
-    merged_ids = [f"T{one.task.id}" for one in report.landed]
-    merged_words = f"Merged {len(report.landed)} of {len(ids)} tasks"
+
+    def begin(number: int, place: int) -> None:
+        report(f"Merging T{number}, {place} of {len(ids)}")
+
+    result = merge(app, MergeRequest(ids), NullProgress(), begin)
+    merged_ids = [f"T{one.task.id}" for one in result.landed]
+    merged_words = f"Merged {len(result.landed)} of {len(ids)} tasks"
     merged_words += f": {', '.join(merged_ids)}." if merged_ids else "."
-    if not report.left:
+    if not result.left:
         return merged_words
-    remaining_ids = [f"T{task.id}" for task, _ in report.left]
-    raise BurnishError(
-        f"{merged_words} Not merged: {', '.join(remaining_ids)}.", hint=f"{remaining_ids[0]}: {report.left[0][1].what}"
-    )
+    remaining_ids = [f"T{task.id}" for task, _ in result.left]
+    raise BurnishError(f"{merged_words} Not merged: {', '.join(remaining_ids)}.", hint=result.left[0][1].what)
 
 
 def _rebase(app: App, order: Order) -> str:
@@ -389,7 +429,7 @@ def _waive(app: App, order: Order) -> str:
     finding, _, reason = order.text.partition(" ")
     waive_finding(app, order.task, finding, reason=reason)
     task = app.store.task(app.key, order.task)
-    return f"Waived {finding} of task {order.task}: it is {_status(task)}."
+    return f"Waived {finding} of task {order.task}: it {stands(task.status)}."
 
 
 def _start(app: App, task: Task) -> str:
@@ -415,8 +455,21 @@ def _is_run_standing(app: App) -> bool:
     return any("--watch" in words or "--all" in words for words in commands)
 
 
-def _status(task: Task) -> str:
-    return task.status.value.replace("_", " ")
+def status_words(status: Status) -> str:
+    return "waits for approval" if status is Status.WAITING_APPROVAL else status.value.replace("_", " ")
+
+
+def stands(status: Status) -> str:
+    """`is blocked`: the status as a part of a sentence."""
+    return _STANDS.get(status) or f"is {status_words(status)}"
+
+
+_STANDS = {
+    Status.WAITING_APPROVAL: status_words(Status.WAITING_APPROVAL),
+    Status.FAILED: "has failed",
+    Status.CODE_REVIEW: "is in review",
+    Status.BACKLOG: "is in the backlog",
+}
 
 
 def _mark_viewed(app: App, order: Order) -> str:
@@ -450,7 +503,6 @@ _ACTS: dict[str, Callable[[App, Order], str]] = {
     "tag": _tag,
     "reopen": _reopen,
     "merge": _merge,
-    "merge-all": _merge_all,
     "rebase": _rebase,
     "waive": _waive,
     "viewed": _mark_viewed,

@@ -24,8 +24,9 @@ from burnish.tui.acts import (
     keys_of,
     label_of,
     opposite,
+    stands,
 )
-from burnish.tui.lines import LineView, PickList
+from burnish.tui.lines import FilterField, LineView, PickList
 from burnish.tui.panes import TAB_KEYS, TABS, LivePane
 from burnish.tui.project import START_SECONDS
 from burnish.tui.screen import READING, SINCE_REVIEW, ProjectScreen, viewed_files
@@ -107,8 +108,8 @@ class BurnishTui(ProjectScreen):
 
     def action_go_back(self) -> None:
         main = self.screen_stack[0]
-        if self.query_one("#filter").has_class("shown") or (self.filter_text and self.picks.has_focus):
-            self._set_filter("")
+        if self.filter_text and self.picks.has_focus:
+            self.action_clear_filter()
         elif self.view == "live":
             self.action_view("tasks")
         else:
@@ -194,28 +195,37 @@ class BurnishTui(ProjectScreen):
     def action_jump(self, step: int, prefix: str) -> None:
         if self.details and not self.pane.page.next_key(step, prefix):
             what = "file" if prefix == "file:" else "finding"
-            self.say(f"There is no {'further' if step > 0 else 'earlier'} {what} on this page.", is_brief=True)
+            has_any = any(line.key.startswith(prefix) for line in self.pane.page.lines)
+            order = "" if not has_any else "further " if step > 0 else "earlier "
+            self.say(f"There is no {order}{what} on this page.", is_brief=True)
         self.pane.show_tabs()
 
     def action_filter(self) -> None:
-        field = self.query_one("#filter", Input)
-        field.add_class("shown")
-        field.value = self.filter_text
-        field.focus()
+        """Narrow the list, which is to be seen meanwhile."""
+        if self.view == "live":
+            self.action_view("tasks")
+        self.screen_stack[0].remove_class("task-open")
+        self._filtered_from = self.picks.key
+        self.query_one("#filter", FilterField).open(self.filter_text)
+        self.after_drawing(self._draw_bars)
 
     @on(Input.Changed, "#filter")
     def _narrow(self, event: Input.Changed) -> None:
         self.filter_text = event.value
         self._draw_list()
+        # letters that match nothing yet do not take the cursor away
+        if self._filtered_from in [line.key for line in self.picks.lines]:
+            self.picks.move_to(self._filtered_from)
 
-    @on(Input.Submitted, "#filter")
-    def _end_filter(self) -> None:
-        self.query_one("#filter").remove_class("shown")
-        self.picks.focus()
+    @on(FilterField.Closed)
+    def action_end_filter(self) -> None:
+        if (field := self.query_one("#filter", FilterField)).has_class("shown"):
+            field.close()
+        self._draw_bars()
 
-    def _set_filter(self, text: str) -> None:
-        self.filter_text = text
-        self._end_filter()
+    def action_clear_filter(self) -> None:
+        self.query_one("#filter", FilterField).value = self.filter_text = ""
+        self.action_end_filter()
         self._draw_list()
 
     @on(PickList.Moved, "#list")
@@ -281,7 +291,7 @@ class BurnishTui(ProjectScreen):
             self._refuse(key, self.details)
 
     def _refuse(self, key: str, details: TaskDetails) -> None:
-        what = f"{key}: not possible while the task is {details.task.status.value.replace('_', ' ')}."
+        what = f"{key}: not possible while the task {stands(details.task.status)}."
         possible = "Possible: " + ", ".join(f"{one} {label}" for one, label in keys_of(details)) + "."
         if key in KEYS_WITH_TEXT:
             # the text may be typed already: its letters are keys, too
@@ -297,7 +307,7 @@ class BurnishTui(ProjectScreen):
 
         if not self.pane.display:
             self.action_open()
-            self.push_screen(NoticeDialog("Look at the task first.", "Then press the key again."))
+            self.push_screen(NoticeDialog("Look at the task first.", f"Then press {key} again."))
             return
         self._wait_to_act(key, READING)
 
@@ -320,9 +330,11 @@ class BurnishTui(ProjectScreen):
         self.pending.append(order.act)
         # a merge of all of them is not about the task on the screen
         self.acted_on = self.number if order.act == "merge-all" else order.task
-        self.undo_order, self.awaited = None, 0
+        self.undo_order = None
+        self.awaited.discard(order.task)
         about = "each task in turn" if order.act == "merge-all" else f"task {order.task}"
         self.say(f"{order.label}: {about}…", style="dim")
+        self.is_act_message = True
         if order.act in STARTING:
             self.data.expect_start(order.task)
         else:
@@ -351,17 +363,28 @@ class BurnishTui(ProjectScreen):
     def _carry_out(self, order: Order) -> str:
         words = ""
         try:
-            words = carry_out(self.data.start, order)
+            words = carry_out(self.data.start, order, partial(self._back, self._say_progress))
         finally:
             if not words.endswith(STARTED):
                 self.data.expect_no_start(order.task)
             self.pending.remove(order.act)
+            self.progress = ""
         return words
+
+    def _say_progress(self, words: str) -> None:
+        """How far an act is that takes long: at the top, and in place of the message that it began."""
+        self.progress = words
+        if self.is_act_message:
+            self.say(words, style="dim")
+            self.is_act_message = True
+        self._draw_bars()
 
     def _report(self, order: Order, undo: Order | None, words: str) -> None:
         self.undo_order = undo
-        self.awaited = order.task if words.endswith(STARTED) else 0
-        hints = ["z: undo"] * bool(undo) + [self.next_hint] * bool(self.next_hint)
+        if words.endswith(STARTED):
+            self.awaited.add(order.task)
+        is_shown = order.task == self.number or order.act == "merge-all"
+        hints = ["z: undo"] * bool(undo) + [self.next_hint] * bool(self.next_hint and is_shown)
         self.say(words, " · ".join(hints), "green")
         self._load_state()
         if self.awaited:
@@ -380,13 +403,15 @@ class BurnishTui(ProjectScreen):
             if self.details
             else []
         )
-        views = enumerate(("tasks", "inbox", "live"), 1)
-        choices += [Choice(f"view:{name}", f"Show {name}", str(number)) for number, name in views]
+        views = enumerate({"tasks": "the tasks", "inbox": "the inbox", "live": "the agents at work"}.items(), 1)
+        choices += [Choice(f"view:{name}", f"Show {label}", str(number)) for number, (name, label) in views]
         tabs = TABS.items() if self.number else ()
         choices += [Choice(f"tab:{name}", f"Show the page {label}", TAB_KEYS[name]) for name, label in tabs]
         choices += [
             Choice("next", "Next that needs me", "n"),
             *([Choice("merge-all", "Merge all that are ready", "M")] if self.board.ready else []),
+            *([Choice("undo", "Undo the last act", "z")] if self.undo_order else []),
+            *([Choice("since-review", "Show what changed since the review", "u")] if self.number else []),
             Choice("filter", "Filter the list", "/"),
             Choice("help", "Help", "?"),
             Choice("leave", "Quit", "q"),
@@ -409,6 +434,10 @@ class BurnishTui(ProjectScreen):
                 self.action_merge_all()
             case "next":
                 self.action_next()
+            case "undo":
+                self.action_undo()
+            case "since-review":
+                self.action_since_review()
             case "filter":
                 self.action_filter()
             case "help":

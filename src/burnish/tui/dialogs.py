@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 # columns of a box, as in style.tcss
 _WIDTH = 76
+# the part of the rows of a screen that a box may take, as in style.tcss, and the rows of its frame
+_TALLEST, _FRAME = 0.9, 2
 # rows of a screen that has room for spaces in a box
 _TALL = 22
 
@@ -57,9 +59,7 @@ class Dialog(ModalScreen[T | None], Generic[T]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="box"):
-            title = styled(plain(self.heading), "bold")
-            title.truncate(min(_WIDTH, int(self.app.size.width * 0.96)) - 4, overflow="ellipsis")
-            yield Static(title, classes="title")
+            yield Static(classes="title")
             if self.words:
                 text = LineView(classes="words")
                 text.can_focus = False
@@ -67,14 +67,37 @@ class Dialog(ModalScreen[T | None], Generic[T]):
             yield from self.body()
 
     def on_mount(self) -> None:
-        self.set_class(self.app.size.height < _TALL, "short")
+        self._fit()
+
+    def on_resize(self) -> None:
+        self._fit()
+
+    def _fit(self) -> None:
+        size = self.app.size
+        self.set_class(size.height < _TALL, "short")
+        title = styled(plain(self.heading), "bold")
+        title.truncate(min(_WIDTH, int(size.width * 0.96)) - 4, overflow="ellipsis")
+        self.query_one(".title", Static).update(title)
         if self.words:
-            self.query_one(".words", LineView).show_fitted(lambda width: prose(self.words))
+            self.query_one(".words", LineView).show(prose(self.words))
             self.call_after_refresh(self._fit_words)
 
     def _fit_words(self) -> None:
-        view = self.query_one(".words", LineView)
-        view.styles.height = min(max(1, view.virtual_size.height), max(1, self.size.height // 3))
+        """As many rows as the box has left for them; where that is not enough, how many lines are missing."""
+        view, box = self.query_one(".words", LineView), self.query_one(".box")
+        others = sum(
+            child.outer_size.height + child.styles.margin.height for child in box.children if child is not view
+        )
+        room = max(3, int(self.size.height * _TALLEST) - others - _FRAME - view.styles.margin.height)
+        rows = view.virtual_size.height
+        if rows > room:
+            lines = prose(self.words)
+            count = len(lines)
+            while count > 1 and sum(len(list(line.rows(view.size.width))) for line in lines[:count]) > room - 1:
+                count -= 1
+            rest = ShownLine(styled(f"and {len(lines) - count} more", "dim"))
+            view.show([*lines[:count], rest])
+        view.styles.height = min(max(1, rows), room)
 
     def body(self) -> Iterable[Widget]:
         raise NotImplementedError
@@ -104,9 +127,11 @@ class ChooseDialog(Dialog[str]):
 
     def _list(self, text: str) -> None:
         words = text.lower().split()
-        found = [one for one in self.choices if all(word in f"{one.label} {one.about}".lower() for word in words)]
+        # not in what is said about them: "merge" would find *Reject*, after which nothing is merged
+        found = [one for one in self.choices if all(word in one.label.lower() for word in words)]
         has_key_column = any(one.key for one in self.choices)
-        self.query_one("#choices", PickList).show(one.line(has_key_column=has_key_column) for one in found)
+        lines = [one.line(has_key_column=has_key_column) for one in found]
+        self.query_one("#choices", PickList).show(lines or [ShownLine(styled("  Nothing matches.", "dim"))])
 
     @on(Input.Changed)
     def _search(self, event: Input.Changed) -> None:
@@ -370,8 +395,7 @@ _SURE = {
 def ask_to_merge_all(app: App[Any], entries: Sequence[InboxEntry], then: Callable[[Order], None]) -> None:
     """Ask whether to merge these tasks; those that become ready meanwhile are not merged with them."""
     titles = [f"T{entry.task.id} {plain(entry.task.spec.title)}" for entry in entries]
-    rest = [f"and {len(titles) - 8} more"] if len(titles) > 8 else []
-    words = "\n".join([f"Merge {len(titles)} approved tasks, one after the other?", *titles[:8], *rest])
+    words = "\n".join([f"Merge {len(titles)} approved tasks, one after the other?", *titles])
     order = Order("merge-all", entries[0].task.id, text=" ".join(str(entry.task.id) for entry in entries))
     choices = [Choice("yes", "Merge all", "y"), Choice("no", "Do nothing", "n")]
     app.push_screen(ChooseDialog("Merge all", choices, words), lambda answer: then(order) if answer == "yes" else None)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from rich.cells import cell_len, chop_cells
+from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
 from textual import events
@@ -15,6 +16,7 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widget import Widget
+from textual.widgets import Input
 
 from burnish.core.text_encoding import escape_invisible
 from burnish.sanitize import terminal_text
@@ -22,7 +24,8 @@ from burnish.tui.markdown import markdown_lines
 
 # a longer line is cut: most are generated
 MAX_LINE_LENGTH = 2_000
-_REVERSE = Style(reverse=True)
+# faint text on the colour of text cannot be read
+_REVERSE = Style(reverse=True, dim=False)
 
 
 def plain(text: str) -> str:
@@ -288,7 +291,7 @@ class LineView(ScrollView, can_focus=True):
         number, text = self._rows[row]
         strip = Strip(text.render(self.app.console), text.cell_len).apply_style(base).crop_extend(0, width, base)
         style = self.row_style(number)
-        return Strip(strip.apply_style(style)) if style else strip
+        return Strip(Segment.apply_style(strip, post_style=style), width) if style else strip
 
     def line_at(self, event: events.Click) -> int | None:
         row = self.scroll_offset.y + event.y
@@ -349,9 +352,11 @@ class PickList(LineView):
         self.key = key
         number = next((n for n, line in enumerate(self.lines) if line.key == key), None)
         if number is not None:
-            # with the heading above it
+            # with the heading above it, and what is said below it
             first = number - 1 if number and not self.lines[number - 1].key else number
-            self.scroll_to_region(Region(0, first, 1, number - first + 1), animate=False, immediate=True, x_axis=False)
+            last = number + 1 if number + 1 < len(self.lines) and not self.lines[number + 1].key else number
+            region = Region(0, first, 1, last - first + 1)
+            self.scroll_to_region(region, animate=False, immediate=True, x_axis=False)
         self.refresh()
         if is_other:
             self.post_message(self.Moved(self, key))
@@ -388,6 +393,46 @@ class PickList(LineView):
             self.action_choose()
         else:
             self.move_to(key)
+
+
+class FilterField(Input):
+    """A field that is shown until Enter or Esc. Keys that were typed fast after these belong to the screen."""
+
+    class Closed(Message):
+        """What is in the field counts from now on."""
+
+    def __init__(self, *, id: str, placeholder: str, beside: str) -> None:
+        super().__init__(id=id, placeholder=placeholder, compact=True)
+        # what has the focus when it is closed
+        self.beside = beside
+
+    def open(self, text: str) -> None:
+        self.add_class("shown")
+        self.value = text
+        self.focus()
+
+    def close(self) -> None:
+        self.remove_class("shown")
+        # at once: `focus()` comes after the keys that are typed already
+        self.screen.set_focus(self.screen.query_one(self.beside))
+        self.post_message(self.Closed())
+
+    async def on_event(self, event: events.Event) -> None:
+        """A key that was sent here before the field was closed goes to the screen."""
+        if isinstance(event, events.Key) and not self.has_class("shown"):
+            self.app.post_message(events.Key(event.key, event.character))
+        else:
+            await super().on_event(event)
+
+    async def _on_key(self, event: events.Key) -> None:
+        # not as bindings: the screen looks these up later, when the next keys are here already
+        if event.key in ("enter", "escape"):
+            event.stop()
+            event.prevent_default()
+            self.value = self.value if event.key == "enter" else ""
+            self.close()
+        else:
+            await super()._on_key(event)
 
 
 def _one_row(text: Text, width: int) -> Text:

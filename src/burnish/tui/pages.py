@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from datetime import datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from rich.text import Text
 
 from burnish.core.cost import short_cost
+from burnish.core.gate import cause_of
 from burnish.core.status import Reason, Status
+from burnish.proc import clock
+from burnish.tui.acts import with_keys
 from burnish.tui.lines import ShownLine, plain, prose, styled, verbatim
 from burnish.tui.markdown import inline
 
@@ -27,7 +32,7 @@ _VERDICTS = {"approved": "green", "changes_requested": "yellow", "rejected": "re
 _SIGNS = {"add": ("+", "green"), "del": ("-", "red"), "same": (" ", "")}
 # files beyond so many characters are not coloured, and neither is the rest of a very large change
 MAX_COLOURED = 200_000
-MAX_COLOURED_IN_ALL = 1_500_000
+MAX_COLOURED_IN_ALL = 500_000
 # on the overview
 _MAX_FINDINGS = 8
 _BLANK = ShownLine(styled(""))
@@ -46,11 +51,11 @@ def fact(label: str, text: str, style: str = "") -> ShownLine:
 
 def overview(details: TaskDetails) -> list[ShownLine]:
     head, task = details.head, details.task
-    lines = [ShownLine(styled(plain(head.next), f"bold {TONES[head.tone]}".strip()))]
+    lines = [ShownLine(styled(plain(with_keys(head.next, details)), f"bold {TONES[head.tone]}".strip()))]
     if head.note and not details.gate:
-        lines += prose(head.note)
+        lines += prose(with_keys(head.note, details))
     if details.trouble:
-        lines += prose(details.trouble, "yellow")
+        lines += prose(with_keys(details.trouble, details), "yellow")
     if hint := _key_hint(details):
         lines.append(ShownLine(styled(hint, "dim")))
     if details.gate:
@@ -100,6 +105,8 @@ def gate_lines(view: GateView, *, stale: bool, again: str = "") -> Iterator[Show
         yield fact("Unseen", f"{file.path}: {file.description}", "yellow")
     if view.against:
         yield fact("", "Approving goes against the review and needs a reason.", "yellow")
+    elif view.verdict == "changes_requested":
+        yield fact("", "None of its findings is open any more, so approving needs no reason.")
 
 
 def _key_hint(details: TaskDetails) -> str:
@@ -109,13 +116,16 @@ def _key_hint(details: TaskDetails) -> str:
         return ""
     if task.reason in (Reason.REJECTED, Reason.HUMAN_REJECTED) and details.may("restart"):
         return "f: say what to do instead · R: start again from the current base; the commits so far are kept"
-    if task.reason is Reason.SECRET and task.status is Status.BLOCKED:
-        return "g: the agent removes it"
-    return "t: everything it printed" if task.status is Status.FAILED and details.head.output else ""
+    if details.entry and details.entry.conflicts:
+        return "m: the agent resolves the conflicts, and a review follows"
+    is_named = "burnish log" in details.head.note
+    return "t: everything it printed" if task.status is Status.FAILED and details.head.output and not is_named else ""
 
 
 def _why_again(details: TaskDetails) -> str:
     """Why it is asked once more: the approval before is void, or no agent made this commit; "" if it is asked first."""
+    if cause := cause_of(details.task.note):
+        return cause
     from burnish.views.task_page.story import FROM_BRANCH, VOID_APPROVAL
 
     cycles = [cycle for run in details.story.runs[:1] for cycle in run.cycles[:2]]
@@ -153,36 +163,51 @@ def _request(task: Task) -> Iterator[ShownLine]:
 
 
 def _history(details: TaskDetails) -> Iterator[ShownLine]:
-    """The newest cycle first."""
+    """The newest cycle first, without what stands above it already."""
+    gate = details.gate.shown if details.gate else None
+    said = {*gate.warnings, gate.objection} if gate else {details.head.note}
     for run in details.story.runs:
         for cycle in run.cycles:
             yield _BLANK
             name = f"Run {run.number}, cycle {cycle.number}" if run.number > 1 else f"Cycle {cycle.number}"
-            yield heading(name)
-            yield from _cycle(cycle)
-        yield from (_moment(moment) for moment in run.moments)
+            yield ShownLine(styled(name, "bold underline") + styled(_day(cycle.moments), "dim"))
+            yield from _cycle(cycle, said)
+        yield from (_moment(moment, said) for moment in run.moments)
 
 
-def _cycle(cycle: CycleStory) -> Iterator[ShownLine]:
+def _day(moments: Sequence[Moment]) -> str:
+    """The day on which it began, if that is not today: the moments have only a time."""
+    began = _local(moments[0].at) if moments else None
+    return f"  {began:%Y-%m-%d}" if began and began.date() != clock.now().date() else ""
+
+
+def _local(at: str) -> datetime:
+    return datetime.fromisoformat(at).astimezone()
+
+
+def _cycle(cycle: CycleStory, said: Collection[str]) -> Iterator[ShownLine]:
     if cycle.verdict or cycle.review:
-        outcome = outcome_words(cycle.verdict, cycle.review)
+        outcome = outcome_words(cycle.verdict, cycle.review, cycle.but)
         words = " · ".join(word for word in (cycle.verdict.replace("_", " "), outcome) if word)
         yield ShownLine(styled(words, TONES[cycle.tone]))
     if cycle.summary:
         yield from prose(cycle.summary)
-    if cycle.but:
+    if cycle.but and cycle.but not in said:
         yield fact("but", cycle.but, "yellow")
     changes = [f"raised {', '.join(cycle.raised)}"] * bool(cycle.raised)
     changes += [f"resolved {', '.join(cycle.settled)}"] * bool(cycle.settled)
     if changes:
         yield fact("findings", "; ".join(changes))
-    yield from (_moment(moment) for moment in cycle.moments)
-    yield from (fact("note", warning, "yellow") for warning in cycle.warnings)
+    yield from (_moment(moment, said) for moment in cycle.moments)
+    yield from (fact("note", warning, "yellow") for warning in cycle.warnings if warning not in said)
 
 
-def outcome_words(verdict: str, review: str) -> str:
-    """`review` is what became of the work; where that is not what the review said, a person decided it."""
-    if verdict == "approved" and review == "review failed":
+def outcome_words(verdict: str, review: str, but: str = "") -> str:
+    """`review` is what became of the work; where that is not what the review said, a person decided it.
+
+    `but`: what keeps an approval of the reviewer from being one.
+    """
+    if verdict == "approved" and review == "review failed" and not but:
         return "sent back by a person"
     if verdict not in ("", "approved") and review == "review passed":
         return "approved by a person"
@@ -191,14 +216,14 @@ def outcome_words(verdict: str, review: str) -> str:
     return review
 
 
-def _moment(moment: Moment) -> ShownLine:
+def _moment(moment: Moment, said: Collection[str]) -> ShownLine:
     facts = [moment.who, _duration(moment.seconds), short_cost(moment.cost_usd, moment.cost_source)]
     facts += ["under way"] * moment.live + [f"commit {moment.commit[:12]}"] * bool(moment.commit)
     text = styled(plain(moment.title), TONES.get(moment.tone, ""))
     words = " · ".join(one for one in facts if one)
     text += styled(f"  {plain(words)}" if words else "", "dim")
-    text += inline(f"  {plain(moment.detail)}" if moment.detail else "")
-    return ShownLine(text, styled(f"{moment.at[11:16]:<6}", "dim"))
+    text += inline(f"  {plain(moment.detail)}" if moment.detail and moment.detail not in said else "")
+    return ShownLine(text, styled(f"{_local(moment.at):%H:%M} ", "dim"))
 
 
 def _duration(seconds: float | None) -> str:
@@ -341,8 +366,10 @@ def _diff_line(line: DiffLine, digits: int, old: Sequence[Text], new: Sequence[T
     return ShownLine(text, lead, is_code=True)
 
 
+# a file that is marked as viewed changes the page, and not the others
+@lru_cache(maxsize=32)
 def _coloured(path: str, text: str | None) -> Sequence[Text]:
-    """The lines of a file with colours; none if its language is unknown or it is too large."""
+    """The lines of a file with colours, to be copied; none if its language is unknown or it is too large."""
     if not text or len(text) > MAX_COLOURED:
         return ()
     from rich.syntax import Syntax

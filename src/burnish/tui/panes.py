@@ -13,10 +13,11 @@ from textual.app import ComposeResult
 from textual.containers import Container, Vertical
 
 from burnish.core.cost import short_cost
-from burnish.core.status import Status
+from burnish.core.status import Reason, Status
 from burnish.core.task import Task
 from burnish.core.transcript import Row, RowKind
 from burnish.tui import pages
+from burnish.tui.acts import status_words
 from burnish.tui.lines import Bar, BarItem, LineView, ShownLine, plain, prose, styled, verbatim
 from burnish.views.board import TaskCard
 from burnish.views.status import cycles_words, review_words
@@ -165,13 +166,13 @@ class TaskPane(Vertical):
 def head_lines(details: TaskDetails) -> list[ShownLine]:
     task, head = details.task, details.head
     title = styled(f"T{task.id} ", "bold cyan") + styled(plain(task.spec.title), "bold")
-    facts: list[Text] = [styled(task.status.value.replace("_", " "), f"bold {pages.TONES[head.tone]}".strip())]
+    facts: list[Text] = [styled(status_words(task.status), f"bold {pages.TONES[head.tone]}".strip())]
+    # who rejected it is told by what became of the review
+    has_cause = task.status is not Status.BACKLOG and task.reason is not Reason.HUMAN_REJECTED
     words = [
-        plain(str(task.reason or task.error or "")).replace("_", " ").lower()
-        if task.status is not Status.BACKLOG
-        else "",
+        plain(str(task.reason or task.error or "")).replace("_", " ").lower() if has_cause else "",
         cycles_words(task) if task.cycle else "",
-        pages.outcome_words(newest_verdict(details), f"review {review_words(task)}") if task.review_status else "",
+        _outcome(details, f"review {review_words(task)}") if task.review_status else "",
         f"{task.open_findings} open" if task.open_findings else "",
         plain(task.agent or task.spec.agent or ""),
         short_cost(task.cost_usd, task.cost_source),
@@ -183,10 +184,11 @@ def head_lines(details: TaskDetails) -> list[ShownLine]:
     return [ShownLine(title), ShownLine(styled(" · ", "dim").join(facts))]
 
 
-def newest_verdict(details: TaskDetails) -> str:
-    """What the last review said; "" before the first one."""
+def _outcome(details: TaskDetails, review: str) -> str:
+    """What became of the last review that gave a verdict."""
     cycles = (cycle for run in details.story.runs for cycle in run.cycles)
-    return next((cycle.verdict for cycle in cycles if cycle.verdict), "")
+    newest = next((cycle for cycle in cycles if cycle.verdict), None)
+    return pages.outcome_words(newest.verdict, review, newest.but) if newest else pages.outcome_words("", review)
 
 
 # -- live -----------------------------------------------------------------------------------------

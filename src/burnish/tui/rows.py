@@ -10,6 +10,7 @@ from rich.cells import cell_len
 
 from burnish.core.cost import UNKNOWN_COST
 from burnish.core.status import Status
+from burnish.tui.acts import status_words
 from burnish.tui.lines import ShownLine, plain, styled
 from burnish.tui.markdown import inline
 from burnish.tui.project import TITLES, BoardState, since
@@ -110,11 +111,9 @@ def _words(card: TaskCard) -> str:
         return card.standing
     if card.status is Status.BACKLOG:
         return f"waits for {', '.join(f'T{number}' for number in card.unmet)}" if card.unmet else "ready"
-    if card.status is Status.WAITING_APPROVAL:
-        return "waits for approval"
     if card.status in (Status.BLOCKED, Status.FAILED):
-        return card.why or card.verdict or card.status.value
-    return card.status.value.replace("_", " ")
+        return card.why.removeprefix("human ") or card.verdict or card.status.value
+    return status_words(card.status)
 
 
 def inbox_rows(state: BoardState, filter_text: str, kept: KeptRow | None = None) -> Callable[[int], list[ShownLine]]:
@@ -143,7 +142,8 @@ def inbox_rows(state: BoardState, filter_text: str, kept: KeptRow | None = None)
 
 def _entry_rows(entry: InboxEntry, width: int) -> Iterator[ShownLine]:
     task = entry.task
-    kind = "question" if entry.is_question else entry.kind.replace("_", " ")
+    kind = status_words(task.status) if entry.kind == "waiting_approval" else entry.kind.replace("_", " ")
+    kind = "question" if entry.is_question else kind
     # beside a task there is room for the title alone: the heading says most of the rest
     right = f"{kind}  {age(entry.since)}" if width >= _WIDE else age(entry.since)
     number = f"{f'T{task.id}':<4} "
@@ -186,12 +186,13 @@ def matcher(filter_text: str, kept: KeptRow | None = None) -> Callable[[TaskCard
         tags = " ".join(f"#{tag}" for tag in card.tags)
         text = f"t{card.id} {card.title} {status} {group} {card.agent} {card.why} {card.standing} {tags}".lower()
         for word in words:
-            name, _, value = word.partition(":")
-            if name == "status" and value:
+            name, has_value, value = word.partition(":")
+            if name == "status" and has_value:
                 if not (status.startswith(value) or card.group.startswith(value)):
                     return False
-            elif name == "tag" and value:
-                if not any(tag.startswith(value) for tag in card.tags):
+            elif name == "tag" and has_value:
+                # without a value it is still being typed
+                if value and not any(tag.startswith(value) for tag in card.tags):
                     return False
             elif word not in text:
                 return False

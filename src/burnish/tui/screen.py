@@ -18,14 +18,14 @@ from textual import events, on
 from textual.app import App, ComposeResult
 from textual.containers import Horizontal
 from textual.screen import ModalScreen
-from textual.widgets import Input, Static
+from textual.widgets import Static
 from textual.worker import Worker, WorkerState
 
 from burnish.core.status import Status
 from burnish.errors import BurnishError
 from burnish.tui import pages, rows
-from burnish.tui.acts import Order, keys_of
-from burnish.tui.lines import Bar, BarItem, PickList, ShownLine, plain, prose, styled
+from burnish.tui.acts import Order, keys_of, with_keys
+from burnish.tui.lines import Bar, BarItem, FilterField, PickList, ShownLine, plain, prose, styled
 from burnish.tui.panes import Follower, LivePane, TaskPane, follower_of
 from burnish.tui.project import BoardState, ProjectData, TaskDetails
 
@@ -50,6 +50,7 @@ _ENDS = {
 }
 READING = "Reading the task…"
 SINCE_REVIEW = ("The diff shows only what changed since the last review.", "u: all of it")
+NO_REVIEW = ("There is no earlier review: the diff shows the whole change.", "")
 # a list with ages is drawn again so often, and so often while agents work
 _AGE_SECONDS = 10.0
 _WORK_SECONDS = 1.0
@@ -80,6 +81,8 @@ class ProjectScreen(App[str]):
         self.data, self.board, self.run_of = data, state, run
         self.view = "tasks"
         self.filter_text = ""
+        # what was selected when the filter was opened
+        self._filtered_from = ""
         # the diff begins at the last review
         self.since_review = False
         # what came after the selected task in the inbox, and then what came before it
@@ -88,8 +91,8 @@ class ProjectScreen(App[str]):
         self.undo_order: Order | None = None
         # the task whose outcome is shown: it stays in the list until the cursor leaves it
         self.acted_on = 0
-        # the task whose run an act has started: its end is said in place of its start
-        self.awaited = 0
+        # the tasks whose runs acts have started: their ends are said
+        self.awaited: set[int] = set()
         # waits until the task is read
         self.notice: ModalScreen[str | None] | None = None
         # acts that are being carried out
@@ -107,6 +110,9 @@ class ProjectScreen(App[str]):
         self._first_key = ""
         # the message is over with the next key
         self._is_brief = False
+        # what an act does that takes long, and whether the message is about an act that was begun
+        self.progress = ""
+        self.is_act_message = False
 
     def compose(self) -> ComposeResult:
         yield Bar(id="top", gap=" ")
@@ -114,7 +120,7 @@ class ProjectScreen(App[str]):
             yield PickList(id="list")
             yield TaskPane(id="task")
             yield LivePane(id="live")
-        yield Input(id="filter", placeholder="words, or status:blocked", compact=True)
+        yield FilterField(id="filter", placeholder="words, status:blocked or tag:login", beside="#list")
         yield Static(id="message")
         yield Bar(id="keys")
 
@@ -218,7 +224,18 @@ class ProjectScreen(App[str]):
             items.append(BarItem(f" filter: {plain(self.filter_text)} ", "yellow", "app.filter"))
         top = self.query_one("#top", Bar)
         top.kept = sum(cell_len(item.text) + 1 for item in items[1:])
-        top.show(items, self._run_words())
+        top.show(items, f"{plain(self.progress)} " if self.progress else self._run_words())
+        self.query_one("#keys", Bar).show([BarItem(""), *self._hints()])
+
+    def _hints(self) -> list[BarItem]:
+        """The keys that do something now; on the right those that may be left out."""
+        if self.query_one("#filter").has_class("shown"):
+            # letters are text there
+            return [
+                BarItem("Enter To the list", "", "app.end_filter"),
+                BarItem("Esc No filter", "", "app.clear_filter"),
+            ]
+        board = self.board
         acts = keys_of(self.details) if self.details else []
         hints = [
             BarItem(f"{key} {label}", "bold" if key in "arfs" else "", f"app.act('{key}')")
@@ -227,6 +244,8 @@ class ProjectScreen(App[str]):
         ]
         if self.view != "live" and self.number and self.details is None:
             hints.append(BarItem("Enter Open", "", "app.open"))
+        if self.filter_text and self.picks.has_focus:
+            hints.append(BarItem("Esc No filter", "", "app.clear_filter"))
         always = [("n Next", "next"), ("? Help", "help"), ("q Quit", "leave"), ("/ Filter", "filter")]
         always += [("^p Commands", "palette")]
         if self.details and self.pane.tab == "diff" and self.pane.has_several("file:"):
@@ -238,8 +257,7 @@ class ProjectScreen(App[str]):
         if board.ready > 1 and self.number in [entry.task.id for entry in board.ready_entries]:
             always.insert(0, (f"M Merge all {board.ready}", "merge_all"))
         hints += [BarItem(label, "", f"app.{action}") for label, action in always]
-        hints += [BarItem(f"{key} {label}", "", f"app.act('{key}')") for key, label in acts if key == _LAST_KEY]
-        self.query_one("#keys", Bar).show([BarItem(""), *hints])
+        return hints + [BarItem(f"{key} {label}", "", f"app.act('{key}')") for key, label in acts if key == _LAST_KEY]
 
     def _run_words(self) -> str:
         if self.run_of is None:
@@ -261,7 +279,7 @@ class ProjectScreen(App[str]):
 
     def say(self, what: str, hint: str = "", style: str = "", *, is_brief: bool = False) -> None:
         """A message above the keys, until the next one; with `is_brief` until the next key."""
-        self._is_brief = is_brief
+        self._is_brief, self.is_act_message = is_brief, False
         line = self.query_one("#message", Static)
         text = styled(plain(what), style) + styled(f"  {plain(hint)}" if hint else "", "dim")
         text.no_wrap = False
@@ -309,7 +327,8 @@ class ProjectScreen(App[str]):
         if group == "page":
             self.pane.draw([*pages.trouble(error.what, error.hint)], ("trouble", self.number, error.what))
         else:
-            self.say(error.what, error.hint, "red")
+            details = self.pane.details
+            self.say(error.what, with_keys(error.hint, details) if details else error.hint, "red")
         if group == "act":
             # what was refused may have changed the task nevertheless
             self._load_state()
@@ -352,12 +371,13 @@ class ProjectScreen(App[str]):
         self._say_end()
 
     def _say_end(self) -> None:
-        """Say how the run ended that an act has started, while the task is on the screen."""
-        card = next((one for one in self.board.cards if one.id == self.awaited), None)
-        if card and card.id == self.acted_on and card.status in _ENDS:
-            self.awaited = 0
+        """Say how runs ended that acts have started; of a task that is not on the screen until the next key."""
+        ended = [one for one in self.board.cards if one.id in self.awaited and one.status in _ENDS]
+        for card in sorted(ended, key=lambda one: one.id == self.number):
+            self.awaited.discard(card.id)
             words, tone = _ENDS[card.status]
-            self.say(f"Task {card.id} {words}.", self.next_hint, tone)
+            is_shown = card.id == self.number
+            self.say(f"Task {card.id} {words}.", self.next_hint if is_shown else "", tone, is_brief=not is_shown)
 
     @property
     def next_hint(self) -> str:
@@ -438,21 +458,22 @@ class ProjectScreen(App[str]):
             self.pane.jump_to(self.next_line)
             self.next_line = ""
 
-    def _read_diff(self, number: int, viewed_blobs: Mapping[str, str]) -> tuple[Diff, list[ShownLine]]:
+    def _read_diff(self, number: int, viewed_blobs: Mapping[str, str]) -> tuple[Diff, list[ShownLine], bool]:
         from burnish.features.tasks.inspect import file_texts
 
         app, diff, is_all = self.data.diff(number, since_review=self.since_review)
         about = "no earlier review: this is all of it" if is_all else "only what changed since the last review"
         about = f"{about}; u shows all" if not is_all else about if self.since_review else ""
         try:
-            return diff, pages.diff_page(
-                diff, lambda blobs: file_texts(app, blobs), about, viewed_files(diff, viewed_blobs)
-            )
+            texts = partial(file_texts, app)
+            return diff, pages.diff_page(diff, texts, about, viewed_files(diff, viewed_blobs)), is_all
         finally:
             app.store.close()
 
-    def _take_diff(self, diff: Diff, lines: list[ShownLine], token: tuple[Any, ...]) -> None:
+    def _take_diff(self, diff: Diff, lines: list[ShownLine], is_all: bool, token: tuple[Any, ...]) -> None:
         if self.pane.tab == "diff" and self._wanted == token[1]:
+            if is_all and self.since_review:
+                self.say(*NO_REVIEW)
             self.diff = diff
             self.marked.clear()
             self.pane.draw(lines, token)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -108,14 +108,20 @@ class NotApproved(BurnishError):
     exit_code = 1
 
 
-def merge(app: App, request: MergeRequest, progress: Progress) -> MergeReport:
-    """Merge the named or all verified tasks; returns those that could not be merged with the reason."""
+def merge(
+    app: App, request: MergeRequest, progress: Progress, begin: Callable[[int, int], None] = lambda number, place: None
+) -> MergeReport:
+    """Merge the named or all verified tasks; returns those that could not be merged with the reason.
+
+    `begin` is called before each task with its number and its place among them.
+    """
     refuse_inside_phase()
     for note in expire_waivers(app):
         progress.note(note)
     merged_tasks: list[MergedTask] = []
     failures: list[tuple[Task, BurnishError]] = []
-    for number in _in_order(app, request):
+    for place, number in enumerate(_in_order(app, request), 1):
+        begin(number, place)
         try:
             merged_tasks.append(_resolved(app, number, request, progress))
         except BadInput:
