@@ -59,3 +59,21 @@ def test_the_listing_of_the_comparison_is_used_once(workspace: GitWorkspace) -> 
     workspace.brief({})
     (workspace.path / "last.pem").write_text("key\n")
     assert "last.pem" in workspace.left_out_by_name(is_compared=True), "files were written since"
+
+
+def test_plain_names_need_no_process_unless_the_user_has_rules(world: GitWorld) -> None:
+    made = world.workspace()
+    (made.path / "plain.py").write_text("x\n")
+    calls.reset()
+    commit(made)
+    assert calls.by_command["check-ignore"] == 0
+    (made.path / ".ENV.d").mkdir()
+    (made.path / ".ENV.d" / "more.py").write_text("x\n")
+    commit(made)
+    assert calls.by_command["check-ignore"] == 1
+    (world.repo.path / ".git" / "info" / "exclude").write_text("# a comment\n*.tmp\n")
+    again = GitWorld.make(world.repo, world.home).workspace(create=False)
+    for name in ("a.tmp", "b.py"):
+        (again.path / name).write_text("x\n")
+    before = set(again.files(again.tip() or ""))
+    assert set(again.files(commit(again).sha)) - before == {"b.py"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -87,6 +88,26 @@ def test_a_writer_that_stands_still_in_its_turn_does_not_stop_the_others(
         for lock in locks:
             os.close(lock)
     assert world.repo.git("ls-tree", "--name-only", "refs/burnish/all").split() == ["first", "second"]
+
+
+def test_writers_that_wait_long_for_slow_ones_make_no_commit_twice(
+    world: GitWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(artifacts, "_LONGEST_WAIT", 0.3)
+    made: list[str] = []
+
+    def add(number: int) -> None:
+        def make(old: Commit | None) -> str:
+            time.sleep(0.1)  # a busy machine
+            tree = put_files(world.project, old.tree if old else None, {(str(number).encode(),): b"x"})
+            made.append(write_commit(world.project, tree, (old.sha,) if old else (), "m", ME))
+            return made[-1]
+
+        commit_on_top(world.project, "refs/burnish/all", make)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(add, range(8)))
+    assert world.repo.git("rev-list", "--reverse", "refs/burnish/all").split() == made
 
 
 def test_several_processes_may_open_a_project_at_once(world: GitWorld, tmp_path: Path) -> None:

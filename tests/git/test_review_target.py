@@ -14,9 +14,9 @@ import pytest
 
 from burnish.errors import BadInput, BurnishError
 from burnish.git.discovery import discover
-from burnish.git.project import Project
+from burnish.git.project import Project, is_secret
 from burnish.git.review_target import CommitRange, ReviewTarget, changes, choose
-from burnish.git.working_tree import checkout_tree, is_secret, private_project
+from burnish.git.working_tree import checkout_tree, private_project
 from testing.userrepo import UserRepo
 
 

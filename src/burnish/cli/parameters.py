@@ -36,6 +36,7 @@ SHARED: Mapping[str, Option] = {
     "plain": Option("--plain", help="Print plain text: no colour, spinner, symbols or pager (or set BURNISH_PLAIN=1)."),
 }
 _TEXT = (str, str | None)
+_TEXTS = (list[str], list[str] | None)
 
 
 def declared(verb: Callable[..., Any]) -> Iterator[tuple[inspect.Parameter, Any, Option | Argument | None]]:
@@ -53,27 +54,36 @@ def read_plain(verb: Callable[..., Any], words: Sequence[str]) -> tuple[dict[str
     flags: dict[str, str] = {}
     open_arguments: list[str] = []
     own_names: set[str] = set()
+    repeatable = ""
     for param, kind, declaration in declared(verb):
         if isinstance(declaration, Option):
             own_names.update(declaration.names)
             flags |= {name: param.name for name in declaration.names if kind is bool and "/" not in name}
-        elif isinstance(declaration, Argument) and kind in _TEXT:
+        elif isinstance(declaration, Argument) and kind in _TEXT and not repeatable:
             open_arguments.append(param.name)
+        elif isinstance(declaration, Argument) and kind in _TEXTS and not repeatable:
+            repeatable = param.name
         else:
             return None
         if param.default is not param.empty:
             values[param.name] = param.default
-    shared_flags = []
+    shared_flags, repeated = [], []
     for word in words:
         if word in flags:
             values[flags[word]] = True
         elif word in _SHARED_FLAGS and not own_names & set(SHARED[_SHARED_FLAGS[word]].names):
             shared_flags.append(_SHARED_FLAGS[word])
-        elif word.startswith("-") or not word or not open_arguments:
+        elif word.startswith("-") or not word:
             return None
-        else:
+        elif open_arguments:
             values[open_arguments.pop(0)] = word
-    is_complete = all(name in values for name in open_arguments)
+        elif repeatable:
+            repeated.append(word)
+        else:
+            return None
+    if repeated:
+        values[repeatable] = repeated
+    is_complete = all(name in values for name in (*open_arguments, *filter(None, [repeatable])))
     return (values, shared_flags) if is_complete else None
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 import os
 import random
+import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from itertools import count
+from pathlib import Path
 
 from burnish.core.commit import Commit
 from burnish.errors import BadInput, PhaseFailed
@@ -39,6 +41,7 @@ _TRIES = 500
 _TURNS = 16
 # A holder that is stopped must not stop the others: compare-and-swap protects the ref without the lock, too.
 _LONGEST_WAIT = 10.0
+_threads: dict[Path, threading.Lock] = {}
 
 
 def remove_if_damaged(project: Project, ref: str) -> str:
@@ -127,18 +130,40 @@ def _turn(project: Project, ref: str) -> Iterator[None]:
     """Wait until no other thread or process makes a commit on the ref: without it, most of many commits at once are
     made for a tip that has moved when they are done, and are made again.
     """
-    lock, end = None, time.monotonic() + _LONGEST_WAIT
-    with suppress(OSError):  # locks do not work on this file system
-        folder = project.own / "turns"
-        folder.mkdir(exist_ok=True)
-        file = folder / str(zlib.crc32(os.fsencode(ref)) % _TURNS)
-        while (lock := try_lock(file)) is None and time.monotonic() < end:
-            time.sleep(random.uniform(0.001, 0.01))
+    lock, is_first, patience = None, False, _Patience(project, ref)
+    folder = project.own / "turns"
+    file = folder / str(zlib.crc32(os.fsencode(ref)) % _TURNS)
+    # of the threads of this process, one at a time asks for the file
+    threads = _threads.setdefault(file, threading.Lock())
+    while not is_first and not patience.is_over():
+        is_first = threads.acquire(timeout=min(1.0, _LONGEST_WAIT))
     try:
+        with suppress(OSError):  # locks do not work on this file system
+            folder.mkdir(exist_ok=True)
+            while (lock := try_lock(file)) is None and not patience.is_over():
+                time.sleep(random.uniform(0.001, 0.01))
         yield
     finally:
         if lock is not None:
             os.close(lock)
+        if is_first:
+            threads.release()
+
+
+class _Patience:
+    """Is over when the ref has not moved for `_LONGEST_WAIT`: of many writers, the last ones wait much longer."""
+
+    def __init__(self, project: Project, ref: str) -> None:
+        self.project, self.ref = project, ref
+        self.tip = read_ref(project, ref)
+        self.end = time.monotonic() + _LONGEST_WAIT
+
+    def is_over(self) -> bool:
+        if time.monotonic() < self.end:
+            return False
+        before, self.tip = self.tip, read_ref(self.project, self.ref)
+        self.end = time.monotonic() + _LONGEST_WAIT
+        return self.tip == before
 
 
 def read_artifact(project: Project, ref: str, path: str) -> bytes | None:

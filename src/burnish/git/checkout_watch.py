@@ -11,9 +11,8 @@ from pathlib import Path
 
 from burnish.folder_walk import walk_folders
 from burnish.git.discovery import list_checkouts
-from burnish.git.project import Project
+from burnish.git.project import Project, is_secret
 from burnish.git.refs import packed_user_refs
-from burnish.git.working_tree import is_secret
 
 # a limit, because the checkouts are read before and after every phase
 MAX_CHECKOUTS = 10

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import functools
 import os
 import re
@@ -47,6 +48,14 @@ id_ed25519
 .pypirc
 .npmrc.local
 """
+
+
+def is_secret(path: str) -> bool:
+    name, answer = path.rpartition("/")[2], False
+    for pattern in SECRETS.split():
+        if fnmatch.fnmatchcase(name, pattern.removeprefix("!")):
+            answer = not pattern.startswith("!")
+    return answer
 
 
 @dataclass(frozen=True, slots=True)

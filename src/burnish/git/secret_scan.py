@@ -15,9 +15,8 @@ from burnish.errors import SecretFound
 from burnish.folder_walk import walk_folders
 from burnish.git.files import copy_sparse, disk_errors
 from burnish.git.objects import read_files
-from burnish.git.project import SECRETS, Project
+from burnish.git.project import SECRETS, Project, is_secret
 from burnish.git.staging import DirtyPaths
-from burnish.git.working_tree import is_secret
 from burnish.regular_files import read_regular
 
 # files are read in overlapping parts; the overlap is longer than any secret

@@ -13,7 +13,7 @@ from burnish.core.status import ErrorCode
 from burnish.errors import FileTooLarge, PhaseFailed
 from burnish.git import lfs
 from burnish.git.files import restore_owner_rights
-from burnish.git.project import Project
+from burnish.git.project import SECRETS, Project, is_secret
 from burnish.regular_files import read_regular
 
 # names that git refuses, because some file systems treat them as `.git`
@@ -110,7 +110,9 @@ def _too_long(messages: bytes) -> tuple[bytes, ...]:
 
 
 def _excluded(project: Project, index: Path, root: Path, untracked: tuple[bytes, ...]) -> frozenset[bytes]:
-    """Those of the untracked paths that git ignores."""
+    """Those of the untracked paths that git ignores by other rules than those of .gitignore files."""
+    if not _may_be_excluded(project, untracked):
+        return frozenset()
     if len(untracked) <= _MAX_QUERIES:
         # "./" keeps git from reading a name like ":(top)" as pathspec magic
         query = b"".join(b"./" + path.rstrip(b"/") + b"\0" for path in untracked)
@@ -120,6 +122,16 @@ def _excluded(project: Project, index: Path, root: Path, untracked: tuple[bytes,
         return frozenset(path for path in untracked if path.rstrip(b"/") in ignored)
     listing = project.git("ls-files", "-z", "-o", "--exclude-standard", index=index, work_tree=root).stdout
     return frozenset(untracked).difference(listing.split(b"\0"))
+
+
+def _may_be_excluded(project: Project, untracked: Iterable[bytes]) -> bool:
+    """False only if the user has no such rules, and none of the names looks like a secret: that saves a process."""
+    text = read_regular(project.own / "info" / "exclude")
+    rules = (text or b"?").removesuffix(SECRETS.encode())
+    if any(line.strip() and not line.startswith(b"#") for line in rules.split(b"\n")):
+        return True
+    names = {name.lower() for path in untracked for name in path.split(b"/")}
+    return any(is_secret(os.fsdecode(name)) for name in names)
 
 
 def _behind_link(base: bytes, path: bytes, is_link: dict[bytes, bool]) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 import os
 import re
 import stat
@@ -18,7 +17,7 @@ from burnish.git.checkout import gitlinks
 from burnish.git.discovery import FoundRepository
 from burnish.git.files import copy_index, disk_errors
 from burnish.git.objects import link_objects
-from burnish.git.project import SECRETS, Project, open_project, quoted, user_settings
+from burnish.git.project import SECRETS, Project, is_secret, open_project, quoted, user_settings
 from burnish.git.run import bare_env, git
 from burnish.git.staging import DirtyPaths, find_dirty_paths, stage, write_tree
 
@@ -178,14 +177,6 @@ def _without(dirt: DirtyPaths, left_out: set[bytes]) -> DirtyPaths:
 
 def _sorted_names(paths: set[bytes]) -> tuple[str, ...]:
     return tuple(os.fsdecode(path) for path in sorted(paths))
-
-
-def is_secret(path: str) -> bool:
-    name, answer = path.rpartition("/")[2], False
-    for pattern in SECRETS.split():
-        if fnmatch.fnmatchcase(name, pattern.removeprefix("!")):
-            answer = not pattern.startswith("!")
-    return answer
 
 
 def _take_submodules(project: Project, index: Path) -> set[bytes]:

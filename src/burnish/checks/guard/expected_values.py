@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Sequence
-from doctest import DocTestParser
 from pathlib import PurePosixPath
 
 from burnish.checks.guard.python_tests import parsed
@@ -41,6 +40,8 @@ def edits_examples(old: str, new: str) -> bool:
 
 
 def _examples(text: str) -> list[tuple[str, str]]:
+    from doctest import DocTestParser  # it loads unittest and pdb
+
     try:
         return [(example.source, example.want) for example in DocTestParser().get_examples(text)]
     except ValueError:
