@@ -130,18 +130,18 @@ def may_have_changing_names(report: CheckReport, base: CheckReport) -> bool:
 def _confirm_cases(spec: CheckSpec, report: CheckReport, run: Run, root: Path) -> CheckReport:
     reruns: dict[str, CheckReport] = {}
 
-    def recorded(again: CheckSpec, label: str) -> CheckReport:
+    def run_once(again: CheckSpec, label: str) -> CheckReport:
         reruns[label] = run(again, label)
         return reruns[label]
 
-    flaky = flaky_failures(spec, report, report.failures, recorded, root=root, times=1)
+    flaky = flaky_failures(spec, report, report.failures, run_once, root=root, times=1)
     alone = reruns.get("alone-1")
     if "again-1" not in reruns and not (alone and _names(report) <= _names(alone)):
         # a name that changes cannot be selected
-        recorded(spec, "again-1")
-    confirmed = without_flaky(report, flaky)
+        run_once(spec, "again-1")
+    final_report = without_flaky(report, flaky)
     whole = reruns.get("again-1")
-    return replace(confirmed, changing_names=_changing_names(confirmed, whole)) if whole else confirmed
+    return replace(final_report, changing_names=_changing_names(final_report, whole)) if whole else final_report
 
 
 def _changing_names(report: CheckReport, again: CheckReport) -> tuple[str, ...]:

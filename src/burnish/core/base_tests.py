@@ -42,8 +42,8 @@ def with_base_tests(
     Tests that the change breaks in any case are left out: they are to be fixed first, and then run again.
     """
     for edits in trees:
-        if concerned := tuple(filter(is_concerned, comparisons)):
-            results = run(edits, concerned)
+        if candidates := tuple(filter(is_concerned, comparisons)):
+            results = run(edits, candidates)
             comparisons = tuple(_with_result(one, results.get(one.report.name)) for one in comparisons)
     return comparisons
 

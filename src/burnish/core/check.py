@@ -437,8 +437,8 @@ def compare(report: CheckReport, baseline: CheckReport | None) -> Comparison:
     key = _failure_key(report, base)
     new, old = _split(report.failures, base.failures if base else (), key=key)
     if base and base.changing_names:
-        new, renamed = _without_changing_names(new, base.changing_names)
-        old = (*old, *renamed)
+        new, old_again = _without_changing_names(new, base.changing_names)
+        old = (*old, *old_again)
     new_remarks, _ = _split(report.remarks, base.remarks if base else (), key=_identity)
     return Comparison(
         report=report,

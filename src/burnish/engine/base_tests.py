@@ -30,9 +30,9 @@ def with_base_tests(
         return comparisons
     head = setup.head()
 
-    def run(edits: EditedTests, concerned: tuple[Comparison, ...]) -> Mapping[str, BaseTests]:
+    def run(edits: EditedTests, candidates: tuple[Comparison, ...]) -> Mapping[str, BaseTests]:
         by_name = {spec.name: spec for spec in specs}
-        pairs = [(by_name[one.report.name], one) for one in concerned if one.baseline is not None]
+        pairs = [(by_name[one.report.name], one) for one in candidates if one.baseline is not None]
         commit = setup.workspace.with_entries(head.sha, edits.entries)
         if commit.tree == setup.base.tree or not pairs:
             return {}  # it changes tests alone

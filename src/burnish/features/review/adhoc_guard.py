@@ -37,12 +37,12 @@ def with_base_tests(
         return outcome.comparisons
     specs = {spec.name: spec for spec in outcome.specs}
 
-    def run(edits: EditedTests, concerned: tuple[Comparison, ...]) -> Mapping[str, BaseTests]:
+    def run(edits: EditedTests, candidates: tuple[Comparison, ...]) -> Mapping[str, BaseTests]:
         commit = with_entries(ground.project, pair.new.sha, edits.entries)
         if commit.tree == pair.old.tree:
             return {}  # it changes tests alone
         ground.say("The change edits tests, so those of the base run with it, too")
-        pairs = [(specs[one.report.name], one) for one in concerned]
+        pairs = [(specs[one.report.name], one) for one in candidates]
         return {spec.name: _result(ground, pair, spec, one, commit.sha, edits) for spec, one in pairs}
 
     trees = tests_edited_by(ground.project, change, **_readers(ground, pair))
