@@ -69,20 +69,20 @@ def finds_checks(lab: Lab) -> Path:
 
 def test_the_id_of_a_report_accepts_what_was_shown_and_nothing_else(lab: Lab) -> None:
     settings = finds_checks(lab)
-    shown = lab.burnish("trust", "--show", "--json").json["id"]
-    assert f"trust {shown}" in lab.burnish("trust", "--show").out
+    report_id = lab.burnish("trust", "--show", "--json").json["id"]
+    assert f"trust {report_id}" in lab.burnish("trust", "--show").out
     before = settings.read_text()
     settings.write_text(before + "workspace: {setup: touch evil}\n")
-    assert "nothing was accepted" in lab.burnish("trust", shown, code=4).err
+    assert "nothing was accepted" in lab.burnish("trust", report_id, code=4).err
     settings.write_text(before)
     (lab.repo.path / "Makefile").write_text("test:\n\ttouch evil\n")
-    assert "nothing was accepted" in lab.burnish("trust", shown, code=4).err
-    assert "nothing was accepted" in lab.burnish("trust", shown[:12], code=4).err
+    assert "nothing was accepted" in lab.burnish("trust", report_id, code=4).err
+    assert "nothing was accepted" in lab.burnish("trust", report_id[:12], code=4).err
     (lab.repo.path / "Makefile").unlink()
     assert lab.burnish("trust", "--show", "--json").json["trusted"] is False
-    assert "Trusted: " in lab.burnish("trust", shown).out
-    assert "Already trusted" in lab.burnish("trust", shown).out
-    lab.burnish("trust", "--show", shown, code=2)
+    assert "Trusted: " in lab.burnish("trust", report_id).out
+    assert "Already trusted" in lab.burnish("trust", report_id).out
+    lab.burnish("trust", "--show", report_id, code=2)
 
 
 def test_what_was_accepted_without_a_look_is_printed(lab: Lab) -> None:

@@ -81,9 +81,10 @@ class Secrets:
 
     def _redact_split(self, text: str) -> str:
         """Secrets that markup or colour codes cut into pieces, as `grep --color` does. What cuts them stays."""
-        if (marked := without_markup(text)) is not None:
+        if (rendered_text := without_markup(text)) is not None:
             cuts = [
-                (start, end, kind, MARKUP.findall(text, start, end)) for start, end, kind in self._escaped_spans(marked)
+                (start, end, kind, MARKUP.findall(text, start, end))
+                for start, end, kind in self._escaped_spans(rendered_text)
             ]
             text = _replace(text, ((start, end, mark(kind) + _tags(marks)) for start, end, kind, marks in cuts))
         for reading in READINGS:
