@@ -534,3 +534,13 @@ def test_the_list_is_worked_through_by_keys(tmp_path: Path, opened: Browser) -> 
         page.locator("#bulk-acts button:has-text('Cancel')").focus()
         page.keyboard.press("Enter")
         page.wait_for_selector(".toast:has-text('Cancelled 2 tasks.')")
+
+
+def test_the_page_of_a_task_asks_for_its_change_once(opened: Browser, served: Served) -> None:
+    with logged_in(opened, served, height=720) as page:
+        asked: list[str] = []
+        page.on("request", lambda request: asked.append(request.url) if "/parts?" in request.url else None)
+        open_task(page, served, 1)
+        page.wait_for_selector(".lines")
+        page.wait_for_timeout(300)
+        assert len(asked) == 1

@@ -128,5 +128,6 @@ export function announceParts() {
 
 document.addEventListener("diff-view", (event) => {
   diffView = event.detail;
-  refresh("changes");
+  // a change that is not on the page yet is asked for with this view
+  if (document.querySelector("#part-changes:not([data-empty])")) refresh("changes");
 });
