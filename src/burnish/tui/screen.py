@@ -244,7 +244,7 @@ class ProjectScreen(App[str]):
         ]
         if self.view != "live" and self.number and self.details is None:
             hints.append(BarItem("Enter Open", "", "app.open"))
-        if self.filter_text and self.picks.has_focus:
+        if self.filter_text and self.picks.has_focus and self.view != "live":
             hints.append(BarItem("Esc No filter", "", "app.clear_filter"))
         always = [("n Next", "next"), ("? Help", "help"), ("q Quit", "leave"), ("/ Filter", "filter")]
         always += [("^p Commands", "palette")]
