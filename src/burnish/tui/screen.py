@@ -372,8 +372,8 @@ class ProjectScreen(App[str]):
 
     def _say_end(self) -> None:
         """Say how runs ended that acts have started; of a task that is not on the screen until the next key."""
-        ended = [one for one in self.board.cards if one.id in self.awaited and one.status in _ENDS]
-        for card in sorted(ended, key=lambda one: one.id == self.number):
+        cards = [one for one in self.board.cards if one.id in self.awaited and one.status in _ENDS]
+        for card in sorted(cards, key=lambda one: one.id == self.number):
             self.awaited.discard(card.id)
             words, tone = _ENDS[card.status]
             is_shown = card.id == self.number
