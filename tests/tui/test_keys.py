@@ -694,20 +694,20 @@ def test_merging_all_tells_how_far_it_is(tmp_path: Path, monkeypatch: pytest.Mon
         lab.burnish("decide", number, "approve")
     for name, value in lab.env.items():
         monkeypatch.setenv(name, value)
-    said: list[str] = []
+    messages: list[str] = []
     with pytest.raises(BurnishError, match=r"Merged 1 of 2 tasks: T1. Not merged: T2."):
-        carry_out(lab.repo.path, Order("merge-all", 1, text="1 2"), said.append)
-    assert said == ["Merging T1, 1 of 2", "Merging T2, 2 of 2"]
+        carry_out(lab.repo.path, Order("merge-all", 1, text="1 2"), messages.append)
+    assert messages == ["Merging T1, 1 of 2", "Merging T2, 2 of 2"]
 
     async def act(screen: Screen) -> None:
         await screen.until("Asks again main has moved")
         screen.app.say("Merge all: each task in turn…")
         screen.app.is_act_message = True
-        screen.app._say_progress(said[0])
+        screen.app._say_progress(messages[0])
         await screen.until(lambda: screen.text.count("Merging T1, 1 of 2") == 2)
         # another message stays
         await screen.press("z")
-        screen.app._say_progress(said[1])
+        screen.app._say_progress(messages[1])
         await screen.until("There is no act that can be undone.")
         await screen.until(lambda: screen.text.count("Merging T2, 2 of 2") == 1)
 

@@ -436,3 +436,32 @@ def test_a_question_stays_complete_when_the_terminal_becomes_narrow(tmp_path: Pa
         await screen.press("n")
 
     on_screen(lab, act)
+
+
+def test_the_mouse_opens_a_task_its_pages_and_an_answer(tmp_path: Path) -> None:
+    lab = at_the_gate(tmp_path, 2)
+
+    async def click(screen: Screen, words: str) -> None:
+        """On the first of these words."""
+        rows = screen.text.split("\n")
+        y = next(y for y, row in enumerate(rows) if words in row)
+        await screen.pilot.click(offset=(rows[y].index(words) + 1, y))
+        await screen.pilot.pause()
+
+    async def act(screen: Screen) -> None:
+        await click(screen, "T2   Task 2")
+        await click(screen, "T2   Task 2")
+        await screen.until("a Approve")
+        await click(screen, "d Diff")
+        await screen.until("── two.py")
+        await click(screen, "   two.py")
+        await screen.until("2/2 two.py")
+        await click(screen, "a Approve")
+        await screen.until("Do nothing")
+        await click(screen, "Do nothing")
+        await screen.until(lambda: "Do nothing" not in screen.text)
+        await click(screen, "2 Inbox")
+        await screen.until("Decide 2")
+
+    on_screen(lab, act)
+    assert lab.task(2)["status"] == "waiting_approval"

@@ -265,6 +265,7 @@ class BurnishTui(ProjectScreen):
         kind, _, name = event.key.partition(":")
         if kind == "index":
             self.pane.jump_to(f"file:{name}")
+            self.pane.show_tabs()
         elif kind == "finding":
             self.next_line = event.key
             self.action_tab("diff" if self.pane.tab == "findings" else "findings")

@@ -116,7 +116,7 @@ class ChooseDialog(Dialog[str]):
     def body(self) -> Iterable[Widget]:
         if self.is_searchable:
             yield Input(placeholder="Type to search", id="search")
-        yield PickList(id="choices")
+        yield PickList(id="choices", is_short=not self.is_searchable)
 
     def on_mount(self) -> None:
         super().on_mount()
@@ -222,7 +222,7 @@ class CheckList(PickList):
     ]
 
     def __init__(self, labels: Sequence[str], *, id: str) -> None:
-        super().__init__(id=id)
+        super().__init__(id=id, is_short=True)
         self.labels = labels
         self.ticks = [False] * len(labels)
 

@@ -328,11 +328,13 @@ class PickList(LineView):
             return self.view
 
     class Chosen(Moved):
-        """Enter or a second click."""
+        """Enter or a second click; in a short list the first one."""
 
-    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
-        super().__init__(id=id, classes=classes)
+    def __init__(self, *, id: str | None = None, is_short: bool = False) -> None:
+        super().__init__(id=id)
         self.key = ""
+        # a few answers, all of them on the screen: the first click chooses
+        self.is_short = is_short
 
     def _set(self, lines: list[ShownLine]) -> None:
         old = [line.key for line in self.lines if line.key]
@@ -389,10 +391,10 @@ class PickList(LineView):
         key = self.lines[number].key if number is not None else ""
         if not key:
             return
-        if key == self.key:
+        is_chosen = self.is_short or key == self.key
+        self.move_to(key)
+        if is_chosen:
             self.action_choose()
-        else:
-            self.move_to(key)
 
 
 class FilterField(Input):

@@ -165,41 +165,41 @@ def _request(task: Task) -> Iterator[ShownLine]:
 def _history(details: TaskDetails) -> Iterator[ShownLine]:
     """The newest cycle first, without what stands above it already."""
     gate = details.gate.shown if details.gate else None
-    said = {*gate.warnings, gate.objection} if gate else {details.head.note}
+    shown_texts = {*gate.warnings, gate.objection} if gate else {details.head.note}
     for run in details.story.runs:
         for cycle in run.cycles:
             yield _BLANK
             name = f"Run {run.number}, cycle {cycle.number}" if run.number > 1 else f"Cycle {cycle.number}"
             yield ShownLine(styled(name, "bold underline") + styled(_day(cycle.moments), "dim"))
-            yield from _cycle(cycle, said)
-        yield from (_moment(moment, said) for moment in run.moments)
+            yield from _cycle(cycle, shown_texts)
+        yield from (_moment(moment, shown_texts) for moment in run.moments)
 
 
 def _day(moments: Sequence[Moment]) -> str:
     """The day on which it began, if that is not today: the moments have only a time."""
-    began = _local(moments[0].at) if moments else None
-    return f"  {began:%Y-%m-%d}" if began and began.date() != clock.now().date() else ""
+    start = _local(moments[0].at) if moments else None
+    return f"  {start:%Y-%m-%d}" if start and start.date() != clock.now().date() else ""
 
 
 def _local(at: str) -> datetime:
     return datetime.fromisoformat(at).astimezone()
 
 
-def _cycle(cycle: CycleStory, said: Collection[str]) -> Iterator[ShownLine]:
+def _cycle(cycle: CycleStory, shown_texts: Collection[str]) -> Iterator[ShownLine]:
     if cycle.verdict or cycle.review:
         outcome = outcome_words(cycle.verdict, cycle.review, cycle.but)
         words = " · ".join(word for word in (cycle.verdict.replace("_", " "), outcome) if word)
         yield ShownLine(styled(words, TONES[cycle.tone]))
     if cycle.summary:
         yield from prose(cycle.summary)
-    if cycle.but and cycle.but not in said:
+    if cycle.but and cycle.but not in shown_texts:
         yield fact("but", cycle.but, "yellow")
     changes = [f"raised {', '.join(cycle.raised)}"] * bool(cycle.raised)
     changes += [f"resolved {', '.join(cycle.settled)}"] * bool(cycle.settled)
     if changes:
         yield fact("findings", "; ".join(changes))
-    yield from (_moment(moment, said) for moment in cycle.moments)
-    yield from (fact("note", warning, "yellow") for warning in cycle.warnings if warning not in said)
+    yield from (_moment(moment, shown_texts) for moment in cycle.moments)
+    yield from (fact("note", warning, "yellow") for warning in cycle.warnings if warning not in shown_texts)
 
 
 def outcome_words(verdict: str, review: str, but: str = "") -> str:
@@ -216,13 +216,13 @@ def outcome_words(verdict: str, review: str, but: str = "") -> str:
     return review
 
 
-def _moment(moment: Moment, said: Collection[str]) -> ShownLine:
+def _moment(moment: Moment, shown_texts: Collection[str]) -> ShownLine:
     facts = [moment.who, _duration(moment.seconds), short_cost(moment.cost_usd, moment.cost_source)]
     facts += ["under way"] * moment.live + [f"commit {moment.commit[:12]}"] * bool(moment.commit)
     text = styled(plain(moment.title), TONES.get(moment.tone, ""))
     words = " · ".join(one for one in facts if one)
     text += styled(f"  {plain(words)}" if words else "", "dim")
-    text += inline(f"  {plain(moment.detail)}" if moment.detail and moment.detail not in said else "")
+    text += inline(f"  {plain(moment.detail)}" if moment.detail and moment.detail not in shown_texts else "")
     return ShownLine(text, styled(f"{_local(moment.at):%H:%M} ", "dim"))
 
 

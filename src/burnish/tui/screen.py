@@ -244,7 +244,7 @@ class ProjectScreen(App[str]):
         ]
         if self.view != "live" and self.number and self.details is None:
             hints.append(BarItem("Enter Open", "", "app.open"))
-        if self.filter_text and self.picks.has_focus:
+        if self.filter_text and self.picks.has_focus and self.view != "live":
             hints.append(BarItem("Esc No filter", "", "app.clear_filter"))
         always = [("n Next", "next"), ("? Help", "help"), ("q Quit", "leave"), ("/ Filter", "filter")]
         always += [("^p Commands", "palette")]
@@ -372,8 +372,8 @@ class ProjectScreen(App[str]):
 
     def _say_end(self) -> None:
         """Say how runs ended that acts have started; of a task that is not on the screen until the next key."""
-        ended = [one for one in self.board.cards if one.id in self.awaited and one.status in _ENDS]
-        for card in sorted(ended, key=lambda one: one.id == self.number):
+        cards = [one for one in self.board.cards if one.id in self.awaited and one.status in _ENDS]
+        for card in sorted(cards, key=lambda one: one.id == self.number):
             self.awaited.discard(card.id)
             words, tone = _ENDS[card.status]
             is_shown = card.id == self.number
