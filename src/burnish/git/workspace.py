@@ -83,7 +83,7 @@ class GitWorkspace:
         self._state_file = project.own / "index" / f"{name}.json"
         self._differences = Differences(project, self.ref)
         # what the last comparison of the files listed, until it is used or files may change
-        self._untracked: tuple[bytes, ...] | None = None
+        self._untracked_paths: tuple[bytes, ...] | None = None
         # new path of a foreign directory that was in the workspace's place
         self.moved_to: Path | None = None
 
@@ -154,7 +154,7 @@ class GitWorkspace:
 
     def reset_to(self, commit: str, *, base: Base) -> None:
         """Reset tracked files to `commit`, remove untracked ones, keep ignored ones, write a new `.git`."""
-        self._untracked = None
+        self._untracked_paths = None
         self._prepare_folder()
         self._drop_old_scratch()
         self._take_agent_gitdir("put-right")
@@ -267,7 +267,7 @@ class GitWorkspace:
 
     def brief(self, files: Mapping[str, str], refs: Sequence[str] = ()) -> None:
         """Write `.git` again, with texts for the agent in `.git/burnish` and with the refs that they mention."""
-        self._untracked = None  # the author begins
+        self._untracked_paths = None  # the author begins
         named_refs = [(ref, sha) for ref in refs if (sha := read_ref(self.project, ref))]
         texts = [(name, self.secrets.redact(text)) for name, text in files.items()]
         self._write_gitdir(refs=tuple(named_refs), files=tuple(texts))
@@ -534,7 +534,7 @@ class GitWorkspace:
 
     def _find_dirt(self, index: Path) -> DirtyPaths:
         dirt = find_dirty_paths(self.project, index, self.path, with_excluded=True)
-        self._untracked = dirt.untracked
+        self._untracked_paths = dirt.untracked_paths
         return dirt
 
     def left_out_by_name(self, but: Collection[str] = (), *, is_compared: bool = False) -> list[str]:
@@ -542,8 +542,8 @@ class GitWorkspace:
 
         `is_compared`: by what `commit` or `is_dirty` listed, if it was called; nothing may have written files since.
         """
-        untracked, self._untracked = (self._untracked if is_compared else None), None
-        found = leaks.left_out_by_name(self.project, self.index, self.path, but, untracked=untracked)
+        untracked_paths, self._untracked_paths = (self._untracked_paths if is_compared else None), None
+        found = leaks.left_out_by_name(self.project, self.index, self.path, but, untracked_paths=untracked_paths)
         return sorted(map(os.fsdecode, found))
 
     def _leaks(self, commit: str, dirt: DirtyPaths) -> leaks.Leaks:
