@@ -67,7 +67,7 @@ def read_plain(verb: Callable[..., Any], words: Sequence[str]) -> tuple[dict[str
             return None
         if param.default is not param.empty:
             values[param.name] = param.default
-    shared_flags, repeated = [], []
+    shared_flags, repeated_words = [], []
     for word in words:
         if word in flags:
             values[flags[word]] = True
@@ -78,11 +78,11 @@ def read_plain(verb: Callable[..., Any], words: Sequence[str]) -> tuple[dict[str
         elif open_arguments:
             values[open_arguments.pop(0)] = word
         elif repeatable:
-            repeated.append(word)
+            repeated_words.append(word)
         else:
             return None
-    if repeated:
-        values[repeatable] = repeated
+    if repeated_words:
+        values[repeatable] = repeated_words
     is_complete = all(name in values for name in (*open_arguments, *filter(None, [repeatable])))
     return (values, shared_flags) if is_complete else None
 

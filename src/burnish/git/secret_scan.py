@@ -136,17 +136,22 @@ def copy_beside(paths: Iterable[bytes], root: Path, label: str) -> Path:
 
 
 def left_out_by_name(
-    project: Project, index: Path, root: Path, but: Collection[str] = (), *, untracked: Sequence[bytes] | None = None
+    project: Project,
+    index: Path,
+    root: Path,
+    but: Collection[str] = (),
+    *,
+    untracked_paths: Sequence[bytes] | None = None,
 ) -> list[bytes]:
     """Untracked files that only burnish's own list of secret names excludes from commits, not the user's.
 
-    `untracked`: the paths that are not tracked and not in a .gitignore, if they were listed just now.
+    `untracked_paths`: the paths that are not tracked and not in a .gitignore, if they were listed just now.
     """
-    if untracked is None:
+    if untracked_paths is None:
         listing = project.git("ls-files", "-z", "-o", "--exclude-per-directory=.gitignore", index=index, work_tree=root)
-        untracked = listing.stdout.split(b"\0")
+        untracked_paths = listing.stdout.split(b"\0")
     exempt = {os.fsencode(name.strip("/")) for name in but}
-    paths = [file for path in untracked if path for file in _files(root, path) if file not in exempt]
+    paths = [file for path in untracked_paths if path for file in _files(root, path) if file not in exempt]
     # usually there are none, which saves a process
     paths = [path for path in paths if is_secret(os.fsdecode(path))]
     if not paths:

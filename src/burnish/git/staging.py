@@ -31,7 +31,7 @@ class DirtyPaths:
     # those of `to_stage` that were not tracked before
     new: frozenset[bytes] = frozenset()
     # With `with_excluded`: all that the index and the .gitignore files do not name. Nested repositories end in `/`.
-    untracked: tuple[bytes, ...] = ()
+    untracked_paths: tuple[bytes, ...] = ()
     # folders that git cannot enter because a path below them is too long
     too_long: tuple[bytes, ...] = ()
 
@@ -84,11 +84,11 @@ def find_dirty_paths(
     to_drop: list[bytes] = []
     nested_repositories: list[bytes] = []
     records = result.stdout.split(b"\0")
-    untracked = tuple(record[2:] for record in records if record[:2] == b"? ") if with_excluded else ()
-    excluded = _excluded(project, index, root, untracked) if untracked else frozenset()
+    untracked_paths = tuple(record[2:] for record in records if record[:2] == b"? ") if with_excluded else ()
+    excluded_paths = _excluded(project, index, root, untracked_paths) if untracked_paths else frozenset()
     for record in records:
         tag, path = record[:2], record[2:]
-        if not path or _FORBIDDEN.search(path) or (tag == b"? " and path in excluded):
+        if not path or _FORBIDDEN.search(path) or (tag == b"? " and path in excluded_paths):
             continue
         if tag == b"? ":
             (nested_repositories if path.endswith(b"/") else to_stage).append(path)
@@ -100,7 +100,7 @@ def find_dirty_paths(
     to_stage += _nested_files(project, root, nested_repositories, with_ignored=with_ignored)
     unique = tuple(dict.fromkeys(to_stage))
     new, too_long = frozenset(unique) - tracked_paths, _too_long(result.stderr)
-    return DirtyPaths(unique, tuple(dict.fromkeys(to_drop)), new, untracked, too_long)
+    return DirtyPaths(unique, tuple(dict.fromkeys(to_drop)), new, untracked_paths, too_long)
 
 
 def _too_long(messages: bytes) -> tuple[bytes, ...]:
@@ -109,28 +109,28 @@ def _too_long(messages: bytes) -> tuple[bytes, ...]:
     return tuple(dict.fromkeys(tops))
 
 
-def _excluded(project: Project, index: Path, root: Path, untracked: tuple[bytes, ...]) -> frozenset[bytes]:
+def _excluded(project: Project, index: Path, root: Path, untracked_paths: tuple[bytes, ...]) -> frozenset[bytes]:
     """Those of the untracked paths that git ignores by other rules than those of .gitignore files."""
-    if not _may_be_excluded(project, untracked):
+    if not _may_be_excluded(project, untracked_paths):
         return frozenset()
-    if len(untracked) <= _MAX_QUERIES:
+    if len(untracked_paths) <= _MAX_QUERIES:
         # "./" keeps git from reading a name like ":(top)" as pathspec magic
-        query = b"".join(b"./" + path.rstrip(b"/") + b"\0" for path in untracked)
+        query = b"".join(b"./" + path.rstrip(b"/") + b"\0" for path in untracked_paths)
         args = ("check-ignore", "-z", "--stdin", "--no-index")
         found = project.git(*args, work_tree=root, stdin=query, ok=(0, 1)).stdout.split(b"\0")
-        ignored = {path.removeprefix(b"./") for path in found}
-        return frozenset(path for path in untracked if path.rstrip(b"/") in ignored)
+        ignored_paths = {path.removeprefix(b"./") for path in found}
+        return frozenset(path for path in untracked_paths if path.rstrip(b"/") in ignored_paths)
     listing = project.git("ls-files", "-z", "-o", "--exclude-standard", index=index, work_tree=root).stdout
-    return frozenset(untracked).difference(listing.split(b"\0"))
+    return frozenset(untracked_paths).difference(listing.split(b"\0"))
 
 
-def _may_be_excluded(project: Project, untracked: Iterable[bytes]) -> bool:
+def _may_be_excluded(project: Project, untracked_paths: Iterable[bytes]) -> bool:
     """False only if the user has no such rules, and none of the names looks like a secret: that saves a process."""
     text = read_regular(project.own / "info" / "exclude")
     rules = (text or b"?").removesuffix(SECRETS.encode())
     if any(line.strip() and not line.startswith(b"#") for line in rules.split(b"\n")):
         return True
-    names = {name.lower() for path in untracked for name in path.split(b"/")}
+    names = {name.lower() for path in untracked_paths for name in path.split(b"/")}
     return any(is_secret(os.fsdecode(name)) for name in names)
 
 

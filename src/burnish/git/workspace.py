@@ -545,7 +545,7 @@ class GitWorkspace:
         if dirt is None:
             dirt = self._find_dirt(self.index)
         self._dirt = None
-        found = leaks.left_out_by_name(self.project, self.index, self.path, but, untracked=dirt.untracked)
+        found = leaks.left_out_by_name(self.project, self.index, self.path, but, untracked_paths=dirt.untracked_paths)
         return sorted(map(os.fsdecode, (*dirt.too_long, *found)))
 
     def _leaks(self, commit: str, dirt: DirtyPaths) -> leaks.Leaks:
