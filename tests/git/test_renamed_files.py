@@ -49,4 +49,4 @@ def test_hunks_and_unchanged_lines_have_the_whole_file_in_order(
     for hunk in file.all_hunks:
         assert hunk.new_start == place
         place += hunk.new_lines
-    assert not any(line.startswith(("+", "-")) for hunk in file.unchanged for line in hunk.text.split("\n")[1:])
+    assert not any(line.startswith(("+", "-")) for hunk in file.unchanged_hunks for line in hunk.text.split("\n")[1:])

@@ -80,8 +80,10 @@ def test_deletions_and_renames_of_empty_files_are_one_line_each() -> None:
 
 
 def test_unchanged_lines_of_renamed_files_come_after_all_changed_lines() -> None:
-    moved_file = replace(renamed("a/z.py", "b/z.py"), unchanged=same_lines(1, 40))
-    edited_file = replace(renamed("a/y.py", "b/y.py"), hunks=modified("b/y.py").hunks, unchanged=same_lines(3, 40))
+    moved_file = replace(renamed("a/z.py", "b/z.py"), unchanged_hunks=same_lines(1, 40))
+    edited_file = replace(
+        renamed("a/y.py", "b/y.py"), hunks=modified("b/y.py").hunks, unchanged_hunks=same_lines(3, 40)
+    )
     both = change(moved_file, edited_file, modified("src/x.py"))
     everything = pack(both, 10_000)
     assert everything.shown == ("b/z.py", "b/y.py", "src/x.py")
@@ -94,7 +96,7 @@ def test_unchanged_lines_of_renamed_files_come_after_all_changed_lines() -> None
 
 @pytest.mark.parametrize("limit", [500, 10_000])
 def test_an_agent_that_reads_no_files_gets_all_lines_of_a_renamed_file(limit: int) -> None:
-    moved_file = replace(renamed("a/z.py", "b/z.py"), unchanged=same_lines(1, 200))
+    moved_file = replace(renamed("a/z.py", "b/z.py"), unchanged_hunks=same_lines(1, 200))
     parts = [pack(part, limit, reads_files=False) for part in passes(change(moved_file), limit)]
     assert all(part.shown == ("b/z.py",) and not part.not_shown for part in parts)
     text = "".join(part.text for part in parts)

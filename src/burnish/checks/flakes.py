@@ -146,11 +146,11 @@ def _confirm_cases(spec: CheckSpec, report: CheckReport, run: Run, root: Path) -
 
 def _changing_names(report: CheckReport, again: CheckReport) -> tuple[str, ...]:
     """The constant parts of names of failures that only one of two runs on the same tree has."""
-    gone, others = (
+    lost_parts, new_parts = (
         Counter(constant_part(name) for name in _names(one) - _names(other))
         for one, other in ((report, again), (again, report))
     )
-    return tuple(sorted((gone & others).elements()))
+    return tuple(sorted((lost_parts & new_parts).elements()))
 
 
 def _names(report: CheckReport) -> set[str]:

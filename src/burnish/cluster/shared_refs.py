@@ -244,12 +244,14 @@ def _why(result: Captured, remote: str) -> BurnishError:
             hint="Nothing was overwritten. The task continues from what the remote has.",
         )
     answers = [line.removeprefix("remote: ") for line in lines if line.startswith(("remote: error:", "remote: fatal:"))]
-    if refused := answers or [line for line in lines if "[remote rejected]" in line]:
+    if refusals := answers or [line for line in lines if "[remote rejected]" in line]:
         hint = "Check the rules of the remote and your rights there."
-        if blocking := _BLOCKING_REF.search(refused[0]):
+        if blocking := _BLOCKING_REF.search(refusals[0]):
             hint = (
                 f"Remove the ref that is in the way: git push {remote} --delete {shlex.quote(clean_text(blocking[1]))}"
             )
-        return RemoteAway(f"The git remote {remote} did not accept the push: {clean_text(refused[0])[:300]}", hint=hint)
+        return RemoteAway(
+            f"The git remote {remote} did not accept the push: {clean_text(refusals[0])[:300]}", hint=hint
+        )
     reason = next((line for line in lines if line.startswith(("fatal:", "error:", "ssh:"))), "git gave no reason")
     return RemoteAway(f"The git remote {remote} could not be reached: {reason}", hint="Check it with `git ls-remote`.")

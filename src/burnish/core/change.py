@@ -45,7 +45,7 @@ class ChangedFile:
     binary: bool = False
     hunks: tuple[Hunk, ...] = ()
     # of a renamed file: the lines between the hunks, because another name can give the same lines another meaning
-    unchanged: tuple[Hunk, ...] = ()
+    unchanged_hunks: tuple[Hunk, ...] = ()
     # the `diff --git …` lines up to the first hunk
     header: str = ""
     hidden: HiddenContent | None = None
@@ -95,9 +95,9 @@ class ChangedFile:
     @property
     def all_hunks(self) -> tuple[Hunk, ...]:
         """The hunks and the lines between them, in the order of the new file."""
-        if not self.unchanged:
+        if not self.unchanged_hunks:
             return self.hunks
-        return tuple(sorted((*self.hunks, *self.unchanged), key=lambda hunk: (hunk.new_start, hunk.old_start)))
+        return tuple(sorted((*self.hunks, *self.unchanged_hunks), key=lambda hunk: (hunk.new_start, hunk.old_start)))
 
     def changed_lines(self) -> set[int]:
         """Numbers, in the new file, of the lines that were added or altered."""

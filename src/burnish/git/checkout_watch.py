@@ -156,9 +156,9 @@ def _read_untracked(project: Project, root: Path, folders: list[str], state: Che
     end = len(state.entries) + MAX_UNTRACKED
     while folders:
         folders = [folder for folder in folders if not (root / folder / ".git").exists()]
-        ignored = _ignored(project, root, folders) if folders else frozenset()
+        ignored_folders = _ignored(project, root, folders) if folders else frozenset()
         below: list[str] = []
-        for folder in sorted(set(folders) - ignored):
+        for folder in sorted(set(folders) - ignored_folders):
             if len(state.entries) > end:
                 state.cut.add(prefix)
                 return

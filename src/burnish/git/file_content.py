@@ -65,8 +65,8 @@ def complete(project: Project, change: Change) -> Change:
     hunks |= _whole_files(project, {path: texts[path] for path in texts if path in whole})
     for path, pair in texts.items():
         edits = hunks.get(path, ())
-        unchanged = tuple(_between(edits, pair[1])) if files[path].status == "R" and path not in whole else ()
-        files[path] = replace(files[path], hunks=edits, unchanged=unchanged, header=_header(files[path]))
+        unchanged_hunks = tuple(_between(edits, pair[1])) if files[path].status == "R" and path not in whole else ()
+        files[path] = replace(files[path], hunks=edits, unchanged_hunks=unchanged_hunks, header=_header(files[path]))
     files |= _encoded_at_checkout(project, change.new_tree, list(files.values()))
     return replace(change, files=tuple(_printable(files[file.path]) for file in change.files))
 

@@ -118,7 +118,7 @@ def _is_sent_whole(file: ChangedFile, redacted_prompt: str) -> bool:
     text = _diff(shown_file, shown_file.all_hunks)
     redacted_text = NO_SECRETS.redact(text)
     # of a file that becomes executable or was renamed, unchanged lines matter, too
-    only_new_lines = not file.digest and not file.is_shown_whole and not file.unchanged
+    only_new_lines = not file.digest and not file.is_shown_whole and not file.unchanged_hunks
     return redacted_text in redacted_prompt and (
         redacted_text == text or (only_new_lines and _new_lines(redacted_text) == _new_lines(text))
     )
@@ -131,17 +131,17 @@ def _new_lines(diff: str) -> list[str]:
 def as_shown(file: ChangedFile) -> ChangedFile:
     """The file as shown to reviewers: invisible characters escaped, a lock file as its digest."""
     notes = [file.note] if file.note else []
-    hunks, unchanged = _escaped(file.hunks), _escaped(file.unchanged)
+    hunks, unchanged_hunks = _escaped(file.hunks), _escaped(file.unchanged_hunks)
     if file.digest:
-        hunks, unchanged = _escaped((Hunk(0, 0, 0, 0, _DIGEST + "\n".join(file.digest) + "\n"),)), ()
-    elif (hunks, unchanged) != (file.hunks, file.unchanged):
+        hunks, unchanged_hunks = _escaped((Hunk(0, 0, 0, 0, _DIGEST + "\n".join(file.digest) + "\n"),)), ()
+    elif (hunks, unchanged_hunks) != (file.hunks, file.unchanged_hunks):
         notes.append("Characters that cannot be seen are written as \\xNN or \\uNNNN.")
-    if file.unchanged:
+    if file.unchanged_hunks:
         notes.append("Renamed: lines that did not change are part of this review, too.")
     if not notes and hunks == file.hunks:
         return file
     header = _header(file) + "".join(f"# {note}\n" for note in notes if f"# {note}\n" not in _header(file))
-    return replace(file, hunks=hunks, unchanged=unchanged, header=header)
+    return replace(file, hunks=hunks, unchanged_hunks=unchanged_hunks, header=header)
 
 
 def _escaped(hunks: Iterable[Hunk]) -> tuple[Hunk, ...]:
@@ -193,12 +193,12 @@ def _choose(files: Sequence[ChangedFile], limit: int) -> tuple[set[str], dict[st
     """
     part: dict[str, tuple[Hunk, ...]] = {}
     room = limit
-    edited_files = [file for file in files if file.hunks or not file.unchanged]
+    edited_files = [file for file in files if file.hunks or not file.unchanged_hunks]
     for file in edited_files:
         if (size := _size(file, file.hunks)) <= room:
             part[file.path] = file.hunks
             room -= size
-    whole = {file.path for file in edited_files if file.path in part and not file.unchanged}
+    whole = {file.path for file in edited_files if file.path in part and not file.unchanged_hunks}
     for file in edited_files:
         if file.path in part or room < limit // 20:
             continue
@@ -209,7 +209,7 @@ def _choose(files: Sequence[ChangedFile], limit: int) -> tuple[set[str], dict[st
     for file in files:
         has_all_changes = part.get(file.path, ()) == file.hunks
         size = _size(file, file.all_hunks) - (_size(file, file.hunks) if file.path in part else 0)
-        if file.unchanged and has_all_changes and size <= room:
+        if file.unchanged_hunks and has_all_changes and size <= room:
             whole.add(file.path)
             room -= size
     return whole, {path: hunks for path, hunks in part.items() if path not in whole}
@@ -237,7 +237,7 @@ def _pieces(file: ChangedFile, limit: int) -> list[ChangedFile]:
             total = 0
         groups[-1].append(hunk)
         total += _bytes(hunk.text)
-    return [replace(file, hunks=tuple(group), unchanged=()) for group in groups]
+    return [replace(file, hunks=tuple(group), unchanged_hunks=()) for group in groups]
 
 
 def _divide(hunk: Hunk, room: int) -> list[Hunk]:

@@ -150,8 +150,8 @@ def _refuse_moved(history: History, head: Commit, review_file: ReviewFile, kind:
     if review_file.commit and len(review_file.commit) < 7:
         raise BadInput(f"{review_file.commit!r} is too short for a commit.", hint="Give seven digits of it or more.")
     tip = history.tip(history.cycle)
-    named = [review_file.commit] if review_file.commit else named_commits(review_file.text, kind)
-    for reviewed_commit in named or [tip.result.commit if tip else ""]:
+    commits = [review_file.commit] if review_file.commit else named_commits(review_file.text, kind)
+    for reviewed_commit in commits or [tip.result.commit if tip else ""]:
         if not reviewed_commit or not head.sha.startswith(reviewed_commit.lower()):
             raise Refused(
                 f"The branch of task {task.id} is at {head.sha[:12]}, "

@@ -87,8 +87,8 @@ def _commits_in(facts: dict[str, Any]) -> list[str]:
     for key, value in facts.items():
         field = re.sub(r"[\W_]+", " ", str(key)).strip().lower()
         if field in _COMMIT_FIELDS and value not in (None, "", "none"):
-            named = _HASH.match(str(value))
-            found += [named[1].lower()] if named else [str(value)[:80]] if field == "commit" else []
+            match = _HASH.match(str(value))
+            found += [match[1].lower()] if match else [str(value)[:80]] if field == "commit" else []
     return found
 
 

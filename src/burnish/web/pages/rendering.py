@@ -64,8 +64,8 @@ def page(request: Request, name: str, /, *, status: int = 200, **view: Any) -> H
     registry = request.app.state.registry
     projects = [] if view.get("bare") else registry.projects()
     trust_warning = registry.untrusted(view["project"]) if view.get("project") else None
-    kept = {} if view.get("bare") else preferences(registry.home, person.name)
-    context = {**common, "projects": projects, "untrusted": trust_warning, "preferences": kept, **view}
+    stored = {} if view.get("bare") else preferences(registry.home, person.name)
+    context = {**common, "projects": projects, "untrusted": trust_warning, "preferences": stored, **view}
     return HTMLResponse(render(name, **context), status)
 
 
