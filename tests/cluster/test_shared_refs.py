@@ -130,7 +130,7 @@ def test_an_error_of_the_remote_in_a_fetch_is_shown_without_talk_of_a_push(
     commit = a.commit("one")
     a.refs.push({BRANCH: a.move(a.commit("two", commit))})
     (tmp_path / "remote.git/objects" / commit[:2] / commit[2:]).unlink()
-    with pytest.raises(RemoteAway, match="reports an error: (?!.*push)") as caught:
+    with pytest.raises(RemoteAway, match=r"reports an error: (?!.*push)") as caught:
         b.bring()
     assert "git fsck" in caught.value.hint
 
