@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from burnish.agents.base import AbortsEarly, AgentFailure, AgentSettings
+from burnish.agents.monitor import Spending, Watchdog
 from burnish.agents.registry import AGENTS
 from burnish.config.kinds import CLI_KINDS, NO_REVIEWERS
 from burnish.core.agent import AgentReply
@@ -65,6 +67,18 @@ def test_nobody_is_given_up_who_works(name: str, case: str) -> None:
         size = len(done.stdout)
         for end in range(0, size + 1, max(1, size // 50)):
             assert agent.abort_reason(done.stdout[:end], done.stderr) is None
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if spoken(name, "500").ended == "enough"])
+def test_a_program_that_is_given_up_may_still_print_while_it_ends(name: str, tmp_path: Path) -> None:
+    agent, done = AGENTS[name], spoken(name, "500")
+    (tmp_path / "stdout").write_text(done.stdout)
+    (tmp_path / "stderr").write_text(done.stderr)
+    watchdog = Watchdog(agent, tmp_path, Spending(name, agent, tmp_path, None))
+
+    assert watchdog.over(is_due=True) and watchdog.why
+    # True for a further line would kill it at once
+    assert not watchdog.over(is_due=False)
 
 
 @every

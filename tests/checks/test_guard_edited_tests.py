@@ -191,6 +191,7 @@ REBINDS: dict[str, tuple[str, str]] = {
     "an import of all names": (TEST, f"{TEST}\n\nfrom helper import *\n"),
     "a function of the same name": (TEST, TEST.replace("\n\ndef", "\n\ndef add(a, b):\n    return a + b\n\n\ndef", 1)),
     "an assignment in a condition": (TEST, TEST.replace("\n\ndef", "\nif True:\n    add = max\n\n\ndef", 1)),
+    "an import in a case": (TEST, f"{TEST}\n\nmatch 1:\n    case _:\n        from calc2 import add\n"),
     "the namespace of the module": (TEST, f"{TEST}\n\nfor n in ('test_add',):\n    globals()[n] = lambda: None\n"),
     "a name that the tests take from Python": (TEST.replace("== 3", "== abs(3)"), f"{TEST.replace('== 3', '== abs(3)')}\n\nabs = max\n"),
     "a fixture for all tests": (TEST, "import pytest\nfrom helper import good\n\npytestmark = pytest.mark.usefixtures('good')\n" + TEST),

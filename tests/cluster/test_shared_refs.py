@@ -123,13 +123,25 @@ def test_packs_of_many_fetches_are_merged_and_stay_small_in_number(clones: tuple
     b.repo.git("fsck", "--strict")
 
 
+def test_an_error_of_the_remote_in_a_fetch_is_shown_without_talk_of_a_push(
+    clones: tuple[Clone, Clone], tmp_path: Path
+) -> None:
+    a, b = clones
+    commit = a.commit("one")
+    a.refs.push({BRANCH: a.move(a.commit("two", commit))})
+    (tmp_path / "remote.git/objects" / commit[:2] / commit[2:]).unlink()
+    with pytest.raises(RemoteAway, match=r"reports an error: (?!.*push)") as caught:
+        b.bring()
+    assert "git fsck" in caught.value.hint
+
+
 def test_a_ref_below_the_name_of_a_branch_on_the_remote_is_named_with_the_command_that_removes_it(
     clones: tuple[Clone, Clone],
 ) -> None:
     a, _ = clones
     blocking_ref = f"{SHARED}heads/burnish/1-x/y"
     a.repo.git("push", "-q", "origin", f"HEAD:{blocking_ref}")
-    with pytest.raises(RemoteAway, match="did not accept the push") as caught:
+    with pytest.raises(RemoteAway, match="reports an error") as caught:
         a.refs.push({BRANCH: a.move(a.commit("one"))})
     assert blocking_ref in caught.value.what
     command = caught.value.hint.partition("git ")[2]

@@ -177,3 +177,30 @@ def test_the_index_counts_by_its_entries_and_tags_by_what_they_point_to(world: G
     assert changed_by("tag", "-d", "packed") == [".git/refs/tags/packed"]
     blob, other = user_repo.git("rev-parse", "HEAD:b.py"), user_repo.git("rev-parse", "HEAD^{tree}")
     assert changed_by("replace", "-f", blob, other) == [f".git/refs/replace/{blob}"]
+
+
+def test_a_deleted_folder_that_has_tracked_files_is_named_although_git_ignores_it(world: GitWorld) -> None:
+    user_repo, project = world.repo, world.project
+    user_repo.commit({".gitignore": "build\n", "app.py": "1\n"})
+    user_repo.write({"build/kept.txt": "1\n"})
+    user_repo.git("add", "-f", "build/kept.txt")
+    user_repo.git("commit", "-qm", "kept")
+    tracked = [".gitignore", "app.py", "build/kept.txt"]
+    before = read_checkouts(project, tracked)
+    shutil.rmtree(user_repo.path / "build")
+    assert changed_checkouts(project, before, read_checkouts(project, tracked), tracked) == ["build"]
+
+
+def test_too_many_untracked_files_in_one_checkout_hide_nothing_in_another(
+    world: GitWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("burnish.git.checkout_watch.MAX_UNTRACKED", 10)
+    user_repo, project = world.repo, world.project
+    user_repo.commit({"app.py": "1\n"})
+    other = tmp_path / "other"
+    user_repo.git("worktree", "add", "-q", "--detach", str(other))
+    user_repo.write({f"data/{folder}/{number}": "1" for folder in "bcdef" for number in range(10)})
+    before = read_checkouts(project, ["app.py"])
+    assert before.cut == {""}
+    (other / "new.py").write_text("1\n")
+    assert changed_checkouts(project, before, read_checkouts(project, ["app.py"]), ["app.py"]) == [f"{other}/new.py"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 from hypothesis import given
@@ -159,6 +160,7 @@ def test_what_a_review_cycle_file_says_is_affected_places_its_words() -> None:
         ("---\ncommit: main\n---\n", "markdown", ["main"]),
         ("---\ncommit:\n---\n", "markdown", []),
         ('{"verdict": "approved", "commit": "0123456789ab"}', "contract", ["0123456789ab"]),
+        ('\n\ufeff{"verdict": "approved", "commit": "0123456789ab"}', "contract", ["0123456789ab"]),
         (
             '{"runs": [{"versionControlProvenance": [{"revisionId": "0123456789ab"}]}, {"results": []}]}',
             "sarif",
@@ -199,6 +201,13 @@ def test_a_blocker_that_begins_with_a_word_of_absence_is_one(words: str) -> None
 @pytest.mark.parametrize("words", NO_BLOCKERS)
 def test_a_statement_that_nothing_blocks_does_not_block(words: str) -> None:
     assert good(f"Verdict: approved\n\n{words}\n").verdict is Verdict.APPROVED
+
+
+@pytest.mark.parametrize("piece", ["x./", "./", "_", "._ ", "a/ ", "no 1 "])
+def test_a_long_line_below_blocking_issues_is_read_at_once(piece: str) -> None:
+    started = time.perf_counter()
+    assert isinstance(read(f"Verdict: approved\n\n## Blocking issues\n\n{piece * 1000}x!\n"), Unreadable)
+    assert time.perf_counter() - started < 3
 
 
 @pytest.mark.parametrize("word", ["cycle 2", "final", "2026-11-19", "second review, round 3 of 3"])

@@ -10,7 +10,18 @@ from hypothesis import strategies as st
 
 from burnish.core.change import Change, ChangedFile, HiddenContent, Hunk
 from burnish.review.context import ReviewPrompt, coverage, merge_prompts
-from burnish.review.packing import DOCS, GENERATED, SOURCE, TEST, batches, kind, only, pack, passes
+from burnish.review.packing import (
+    DOCS,
+    GENERATED,
+    SOURCE,
+    TEST,
+    batches,
+    find_redacted_paths,
+    kind,
+    only,
+    pack,
+    passes,
+)
 from burnish.review.quoting import quoted, unquoted
 from testing.changes import added, binary, change, deleted, modified, renamed
 from testing.long_forms import examples
@@ -241,3 +252,13 @@ def test_passes_taken_together_cover_what_each_showed_whole() -> None:
     two = ReviewPrompt("", ("c.py", "d.py"), ("b.py",), ())
     both = merge_prompts([one, two])
     assert (both.shown, both.not_shown, both.covered_by_summary) == (("a.py", "d.py"), ("b.py", "c.py"), ("x.lock",))
+
+
+@pytest.mark.parametrize(("limit", "count"), [(10_000, 1), (500, 2)])
+def test_a_renamed_file_with_a_redacted_line_that_did_not_change_is_not_shown_whole(limit: int, count: int) -> None:
+    (hunk,) = same_lines(1, 60)
+    hunk = replace(hunk, text=hunk.text.replace(" line 40\n", f" key = ghp_{'a1B2c3D4e5F6' * 3}\n"))
+    parts = passes(change(replace(renamed("a/z.py", "b/z.py"), unchanged_hunks=(hunk,))), limit)
+    assert len(parts) == count
+    redacted = [find_redacted_paths(part, ["b/z.py"], pack(part, limit).text) for part in parts]
+    assert redacted.count(("b/z.py",)) == 1

@@ -208,6 +208,23 @@ def test_reading_is_not_in_the_audit_trail(server: AtHand, team: dict[str, str])
     assert server.registry.store.people.entries(most=1000) == before
 
 
+def test_each_person_has_preferences_of_their_own_and_no_change_of_them_is_in_the_audit_trail(
+    server: AtHand, team: dict[str, str]
+) -> None:
+    before = server.registry.store.people.entries(most=1000)
+
+    def change(person: str, **values: str) -> Any:
+        return asked(server, team[person], "PATCH", "/api/v1/me/preferences", values).json()["preferences"]
+
+    assert change("viewer", folded="done", notify="on") == {"folded": "done", "notify": "on"}
+    assert change("reviewer", folded="to_do") == {"folded": "to_do"}
+    assert change("viewer", folded="") == {"notify": "on"}
+    page = asked(server, team["viewer"], "GET", f"/p/{server.project}").text
+    assert "{&#34;notify&#34;: &#34;on&#34;}" in page and "to_do" not in page.partition("data-preferences=")[2][:100]
+    assert asked(server, team["viewer"], "PATCH", "/api/v1/me/preferences", {"notify": "x"}).status_code == 422
+    assert server.registry.store.people.entries(most=1000) == before
+
+
 def test_reading_pages_and_their_files_is_not_in_the_audit_trail() -> None:
     quiet = [label for label in LEAST if label.startswith(("GET ", "WS ")) or label == "MOUNT /static"]
     assert quiet and not any(Endpoint(label).is_audited for label in quiet)

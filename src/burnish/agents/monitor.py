@@ -143,8 +143,9 @@ class Watchdog:
     def over(self, is_due: bool) -> bool:
         if self.spending.over(is_due=is_due):
             return True
-        if is_due and isinstance(self.agent, AbortsEarly):
-            self.why = self.agent.abort_reason(_end(self.folder / "stdout"), _end(self.folder / "stderr"))
+        if not is_due or not isinstance(self.agent, AbortsEarly):
+            return False
+        self.why = self.agent.abort_reason(_end(self.folder / "stdout"), _end(self.folder / "stderr"))
         return self.why is not None
 
 

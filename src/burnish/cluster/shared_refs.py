@@ -245,13 +245,11 @@ def _why(result: Captured, remote: str) -> BurnishError:
         )
     answers = [line.removeprefix("remote: ") for line in lines if line.startswith(("remote: error:", "remote: fatal:"))]
     if refusals := answers or [line for line in lines if "[remote rejected]" in line]:
-        hint = "Check the rules of the remote and your rights there."
+        hint = "Check its rules and your rights there, and its objects with `git fsck`."
         if blocking := _BLOCKING_REF.search(refusals[0]):
             hint = (
                 f"Remove the ref that is in the way: git push {remote} --delete {shlex.quote(clean_text(blocking[1]))}"
             )
-        return RemoteAway(
-            f"The git remote {remote} did not accept the push: {clean_text(refusals[0])[:300]}", hint=hint
-        )
+        return RemoteAway(f"The git remote {remote} reports an error: {clean_text(refusals[0])[:300]}", hint=hint)
     reason = next((line for line in lines if line.startswith(("fatal:", "error:", "ssh:"))), "git gave no reason")
     return RemoteAway(f"The git remote {remote} could not be reached: {reason}", hint="Check it with `git ls-remote`.")

@@ -98,18 +98,18 @@ def changed_checkouts(
     # a work tree or a folder that was added or removed meanwhile counts as one change
     whole = {name.rstrip("/") for name in names if True in (old.get(name), new.get(name))}
     names = [name for name in names if not whole & _folders_above(name)]
+    tracked_folders = _with_parents(tracked_paths)
     if before.cut or after.cut:
-        known_folders = _with_parents(tracked_paths)
-        names = [name for name in names if _is_comparable(name, before, after, known_folders)]
+        names = [name for name in names if _is_comparable(name, before, after, tracked_folders)]
     indexes = {f".git/{place.relative_to(project.common_dir)}" for place in _index_files(project)}
     # that of a work tree that was added or removed says nothing more
     names = [n for n in names if n not in indexes or (n in old and n in new and _differ(project, old[n], new[n]))]
-    tracked_set = frozenset(tracked_paths)
+    tracked_names = tracked_folders.union(tracked_paths)
     ignored_names: set[str] = set()
     for prefix, place in _checkouts_by_prefix(project).items():
         own = [name.removeprefix(prefix) for name in names if name.startswith(prefix) and not name.endswith("/")]
         may_be_ignored = [
-            n for n in own if n not in tracked_set and not n.startswith((".git/", "/")) and not is_secret(n)
+            n for n in own if n not in tracked_names and not n.startswith((".git/", "/")) and not is_secret(n)
         ]
         ignored_names |= (
             {prefix + name for name in _ignored(project, place, may_be_ignored)} if may_be_ignored else set()
@@ -122,12 +122,14 @@ def _folders_above(name: str) -> set[str]:
     return {"/".join(parts[:end]) for end in range(1, len(parts))}
 
 
-def _is_comparable(name: str, before: CheckoutState, after: CheckoutState, known_folders: Collection[str]) -> bool:
+def _is_comparable(name: str, before: CheckoutState, after: CheckoutState, tracked_folders: Collection[str]) -> bool:
     """Where not all untracked files were read, one that only one state has may be as old as the others."""
-    cut = next((prefix for prefix in sorted(before.cut | after.cut, reverse=True) if name.startswith(prefix)), None)
+    # the names of other checkouts are absolute
+    prefixes = (prefix for prefix in sorted(before.cut | after.cut, reverse=True) if prefix or name[0] != "/")
+    cut = next((prefix for prefix in prefixes if name.startswith(prefix)), None)
     if cut is None or name.startswith(".git/") or name in before.entries.keys() & after.entries.keys():
         return True
-    return name.removeprefix(cut).rpartition("/")[0] in known_folders
+    return name.removeprefix(cut).rpartition("/")[0] in tracked_folders
 
 
 def _differ(project: Project, old_index: object, new_index: object) -> bool:

@@ -131,17 +131,17 @@ _GRAVE_LINE = re.compile(
     re.IGNORECASE,
 )
 # An absence must be the whole statement ("none", "No blocking issues were found."): "no input validation", "zero is not
-# handled" and "the fixed buffer overflows" name a problem.
+# handled" and "the fixed buffer overflows" name a problem. Possessive: a line of dots would take hours.
 _NONE = re.compile(
     r"""
-    [\W_]*(?:\d{1,3}[.)][ ])?(?:
+    [\W_]*+(?:\d{1,3}[.)][ ])?(?:
       (?:(?:there|is|are|was|were|we|i|found|see|saw|have|has|currently)[ ]){0,3}
       (?:none|nothing|no|n/a|nil|zero|0)(?![-\w])
       (?:[ ](?:of|these|this|that|at|the|time|all|known|new|open|other|more|further|additional|remaining|unresolved|such
         |outstanding|critical|severe|fatal|major|blocking|must[- ]fix|issues?|findings?|problems?|bugs?|defects?|errors?
         |blockers?|concerns?|items?|objections?|here|were|was|are|is|been|have|has|found|seen|identified|noted|left|remains?
         |anymore|so|far|in|cycle|change|to|report|fix|blocks?|merge|\d+))*
-    | (?:(?!not\b|never\b|\w+n't\b|un\w+)[\w./]+\W+){0,5}?(?:resolved|fixed|addressed|clean)(?![-\w])
+    | (?:(?!not\b|never\b|\w+n't\b|un\w+)[\w./]++\W++){0,5}?(?:resolved|fixed|addressed|clean)(?![-\w])
       (?:[ ](?:in|by|since|now|with|already|before)\b.*)?
     )[\W_]*(?:$|(?<=[.;(\u2013\u2014]).*|(?<=[.;(\u2013\u2014-][ ]).*)
     """,

@@ -118,7 +118,7 @@ def _is_sent_whole(file: ChangedFile, redacted_prompt: str) -> bool:
     text = _diff(shown_file, shown_file.all_hunks)
     redacted_text = NO_SECRETS.redact(text)
     # of a file that becomes executable or was renamed, unchanged lines matter, too
-    only_new_lines = not file.digest and not file.is_shown_whole and not file.unchanged_hunks
+    only_new_lines = not file.digest and not file.is_shown_whole and file.status != "R"
     return redacted_text in redacted_prompt and (
         redacted_text == text or (only_new_lines and _new_lines(redacted_text) == _new_lines(text))
     )

@@ -173,6 +173,7 @@ QUIET = frozenset(
         "unknown path",
         "MOUNT /static",
         "POST /api/v1/markdown",
+        "PATCH /api/v1/me/preferences",
         f"PUT {_T}/viewed",
         f"PUT {_T}/seen",
         f"POST {_T}/draft/comments",

@@ -317,7 +317,7 @@ def rebinds_names(old: str, new: str) -> bool:
     if not old_tree.body:
         return False
     names = {name for node in ast.walk(old_tree) for name in _named_by(node)} | _OF_RUNNERS | {_ALL_NAMES}
-    before, now = (list(module_statements(tree.body)) for tree in (old_tree, parsed(new)))
+    before, now = (list(_module_statements(tree.body)) for tree in (old_tree, parsed(new)))
     if {name for name in _more_often_bound(before, now) if name in names}:
         return True
     definitions = {one.name: one for one in before if isinstance(one, _Function | ast.ClassDef)}
@@ -330,7 +330,7 @@ def _more_often_bound(before: Sequence[ast.stmt], now: Sequence[ast.stmt]) -> It
     return (name for name, count in counts[1].items() if count > counts[0][name])
 
 
-def module_statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+def _module_statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
     """The statements of a module, also those in conditions and loops, but not those in classes and functions."""
     pending = list(body)
     while pending:
@@ -338,7 +338,7 @@ def module_statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
         yield statement
         if not isinstance(statement, _Function | ast.ClassDef):
             parts = list(ast.iter_child_nodes(statement))
-            inner = [one for part in parts if isinstance(part, ast.ExceptHandler) for one in part.body]
+            inner = [one for part in parts if isinstance(part, ast.ExceptHandler | ast.match_case) for one in part.body]
             pending += [*(one for one in parts if isinstance(one, ast.stmt)), *inner]
 
 

@@ -115,7 +115,7 @@ class TestCounts:
 
 
 _PYTHON_DEFINITION = re.compile(r"^(?:async[ \t]+def|def|class)[ \t]+(\w+)", re.M)
-_OF_PYTHON_TESTS = re.compile(r"_|tests?(?:_|$)|test|Test|\w*Tests?(?:Case)?$|(?:set_?[uU]p|tear_?[dD]own)\w*$")
+_OF_PYTHON_TESTS = re.compile(r"_|[tT]est|\w*Tests?(?:Case)?$|(?:set_?[uU]p|tear_?[dD]own)\w*$")
 _PYTHON_FRAMEWORK = re.compile(r"^(?:import|from)[ \t]+(?:pytest|unittest|django\.test|hypothesis)\b", re.M)
 _JAVASCRIPT_FRAMEWORK = re.compile(
     r"""(?:\bfrom|\brequire\(|^import)\s*['"](?:node:test|vitest|mocha|@jest/globals|ava|tape|tap|uvu|bun:test|@playwright/test)['"]""",

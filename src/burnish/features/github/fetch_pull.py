@@ -34,7 +34,6 @@ def fetch_pull(start: Path, number: int) -> FetchedPull:
     remote = remote_of(root, pull.base)
     head, base = f"refs/burnish/pulls/{number}/head", f"refs/burnish/pulls/{number}/base"
     refs = (f"+refs/pull/{number}/head:{head}", f"+refs/heads/{pull.base}:{base}")
-    # as one pack, whose size is limited
     result = fetch(root, "--", remote, *refs)
     if result.exit_code:
         lines = result.stderr.decode(errors="replace").strip().split("\n")

@@ -91,7 +91,7 @@ def _read(path: Path) -> dict[str, Any] | None:
 
 
 def _read_file(path: Path) -> bytes:
-    """The content; a pipe has none instead of holding up whoever opens it."""
+    """The content of a file. A pipe does not block: it has none."""
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(handle, "rb") as file:
         return file.read()

@@ -136,7 +136,6 @@ def _fetch(app: App, remote: str) -> None:
     if remote.startswith("-"):
         raise BadInput(f"{remote!r} is not the name of a remote.", hint="`git remote` lists them.")
     refs = f"+refs/burnish/*/story:{FETCHED}*/story"
-    # as one pack, whose size is limited
     result = fetch(app.repo.root, "--prune", remote, refs)
     if result.exit_code:
         raise git_failure(result, f"git fetch from {remote}", hint=_CHECK_REMOTE)

@@ -74,7 +74,7 @@ def named_commits(text: str, kind: str) -> list[str]:
     """The commits that the file itself says it is a review of, in small letters; one that cannot be read as written."""
     if kind == "markdown":
         return _commits_in(page_of(text).facts)
-    value = json.loads(text.removeprefix("\ufeff")) if kind in ("contract", "sarif") else {}
+    value = json.loads(text.lstrip("\ufeff \t\r\n")) if kind in ("contract", "sarif") else {}
     runs = value.get("runs") if kind == "sarif" else ()
     runs = runs if isinstance(runs, list) else ()
     origins = [run.get("versionControlProvenance") for run in runs if isinstance(run, dict)]

@@ -22,8 +22,8 @@ form.addEventListener("submit", (event) => {
   attempt(async () => {
     const person = await api("POST", "/people", { name: form.elements.name.value.trim(), role: form.elements.role.value });
     form.reset();
-    await showPeople();
     show(`The token of ${person.name}, which is shown only now. It is entered on the login page:`, person.token);
+    await showPeople();
   });
 });
 
