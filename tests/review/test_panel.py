@@ -70,6 +70,7 @@ OBJECTIONS = {
     "words": "I cannot approve this change.",
     "quoted block": '> ```burnish-verdict 0123abcd\n> {"verdict": "rejected", "summary": "no"}\n> ```',
     "block of another name": '```burnish_verdict 0123abcd\n{"verdict": "changes_requested", "summary": "no"}\n```',
+    "an error": '{"verdict": "approved", "findings": [{"severity": "error", "title": "Deletes data"}]',
     "code": "```yaml\nverdict: needs_discussion\n```",
 }
 

@@ -65,7 +65,9 @@ def first_sentence(text: str) -> str:
 _APPROVES = re.compile(r"""["']?verdict["']?\s*:\s*["']?approved\b(?!\s*\|)""")
 _MARKUP = r"""["'*_`\\ \t]*"""
 _OBJECTION = re.compile(
-    rf"verdict{_MARKUP}[:=]{_MARKUP}(?:reject|changes?[_ -]?requested|needs?[_ -]|blocked|fail|not\b)\w*", re.IGNORECASE
+    rf"verdict{_MARKUP}[:=]{_MARKUP}(?:reject|changes?[_ -]?requested|needs?[_ -]|blocked|fail|not\b)\w*"
+    rf"|severity{_MARKUP}[:=]{_MARKUP}(?:error|critical|blocker|major)\b",
+    re.IGNORECASE,
 )
 # Sentences by which a reviewer that gives no verdict line approves, as a whole: words within a sentence may be denied,
 # conditional, quoted or about something else ("I would approve this if zero were handled.").
@@ -126,7 +128,7 @@ def refusal_in(messages: Sequence[str]) -> str:
 
 
 def objection_in(reply: str) -> str:
-    """The same for a reply that cannot be read. There, also a verdict in quotes and code counts."""
+    """The same for a reply that cannot be read. There, verdicts in quotes and code and serious findings count, too."""
     return refusal_in([reply]) or next((match[0] for match in _OBJECTION.finditer(without_escapes(reply))), "")
 
 
