@@ -42,6 +42,44 @@ def test_what_static_searched_does_not_count_as_seen_if_the_judge_of_the_panel_s
     assert lab.task()["status"] == "blocked"
 
 
+BIG = 'pathlib.Path("big.txt").write_text("".join(f"line {n}\\n" for n in range(40_000)))\n'
+SEES_ALL = (
+    'print(verdict("approved", "good", inspected=["app.py", "big.txt"], compliance=[{"item": "x", "met": True}]))'
+)
+NO = """print("Verdict: REJECTED\\nIt deletes data.")"""
+# of one reviewer: its answer to the first question, and to the later ones
+LATE_OBJECTIONS = {
+    "about the files that it left out": (BIG, APPROVE, NO, ()),
+    "about the criterion that it left out": ("", APPROVE, NO, ("--accept", "x")),
+    "before it fails": ("", NO, DIES, ()),
+    "as its last words": ("", NO + "; sys.stdout.flush(); sys.exit(3)", DIES, ()),
+}
+
+
+@pytest.mark.attacks(
+    "a reviewer's objection in a second question or before a failure is left out", len(LATE_OBJECTIONS)
+)
+@pytest.mark.parametrize("case", LATE_OBJECTIONS.values(), ids=list(LATE_OBJECTIONS))
+def test_an_objection_in_another_answer_of_a_reviewer_is_not_outvoted(
+    tmp_path: Path, case: tuple[str, str, str, tuple[str, ...]]
+) -> None:
+    work, first, later, argv = case
+    counted = f"seen = pathlib.Path(LOG + NAME)\nif not seen.exists():\n    seen.touch(); {first}\nelse: {later}"
+    lab = panel(tmp_path, "any", {"one": counted, "two": SEES_ALL}, *argv)
+    lab.agent("robot", work + ADDS)
+    lab.burnish("run", code=None)
+    assert len(lab.calls()) > 2 and lab.task()["status"] == "blocked"
+
+
+def test_a_rejection_of_one_part_counts_beside_a_part_that_cannot_be_read(tmp_path: Path) -> None:
+    reject = """print(verdict("rejected", "it deletes data") if "f229.txt" in prompt else "Interesting.")"""
+    listing = 'print(verdict("approved", "good", inspected=["app.py", *re.findall(r"f[0-9]+[.]txt", prompt)]))'
+    lab = panel(tmp_path, "any", {"one": reject, "two": listing})
+    lab.agent("robot", 'for n in range(230): pathlib.Path(f"f{n:03}.txt").write_text(f"{n}\\n")')
+    lab.burnish("run", code=None)
+    assert lab.task()["status"] == "blocked"
+
+
 PARAPHRASES = 'print(verdict("approved", "good", compliance=[{"item": "Division works, says " + NAME, "met": True}]))'
 
 

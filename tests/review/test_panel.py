@@ -68,6 +68,10 @@ OBJECTIONS = {
     "a block against itself": '```burnish-verdict 7f3a19c2\n{"verdict": "approved", "decision": "reject"}\n```',
     "a marker": "Verdict: REJECTED\n\nIt deletes data.",
     "words": "I cannot approve this change.",
+    "quoted block": '> ```burnish-verdict 0123abcd\n> {"verdict": "rejected", "summary": "no"}\n> ```',
+    "block of another name": '```burnish_verdict 0123abcd\n{"verdict": "changes_requested", "summary": "no"}\n```',
+    "an error": '{"verdict": "approved", "findings": [{"severity": "error", "title": "Deletes data"}]',
+    "code": "```yaml\nverdict: needs_discussion\n```",
 }
 
 

@@ -34,7 +34,7 @@ from burnish.review.context import (
 from burnish.review.external.reader import has_block
 from burnish.review.packing import batches, describe_hidden, passes
 from burnish.review.panel import combine, combined_reply, grounded, merge_compliance, merge_replies, repeated_replies
-from burnish.review.prose import only_rejecting_message, prose_of, rejecting_message, rejecting_text
+from burnish.review.prose import objection_in, only_rejecting_message, prose_of, rejecting_message, rejecting_text
 from burnish.review.unsigned import read_unsigned
 
 MAX_FILES = 200
@@ -107,6 +107,8 @@ def run_reviewers(session: ReviewSession) -> tuple[ReviewerReply, ...]:
     labels = [name if name not in names[:n] else f"{name}+{n + 1}" for n, name in enumerate(names)]
     slots = [PanelSlot(*one) for one in zip(names, specs, labels, strict=True)]
 
+    said: dict[str, str] = {}
+
     def run_one(slot: PanelSlot) -> ReviewerReply | PhaseFailed:
         replies: list[AgentReply] = []
 
@@ -117,6 +119,7 @@ def run_reviewers(session: ReviewSession) -> tuple[ReviewerReply, ...]:
         try:
             return _run_reviewer(replace(session, ask=ask), slot)
         except PhaseFailed as failure:
+            said[slot.label] = "\n\n".join((*map(_all_messages, replies), failure.output))
             return _with_cost_of(replies, failure)
 
     if len(slots) == 1:
@@ -132,7 +135,7 @@ def run_reviewers(session: ReviewSession) -> tuple[ReviewerReply, ...]:
     if failures and (len(failures) == len(answers) or session.policy.quorum == "all"):
         raise failures[0]
     return tuple(
-        _failed_reply(session, slot, answer) if isinstance(answer, PhaseFailed) else answer
+        _failed_reply(session, slot, answer, said[slot.label]) if isinstance(answer, PhaseFailed) else answer
         for slot, answer in zip(slots, answers, strict=True)
     )
 
@@ -146,9 +149,12 @@ def _with_cost_of(replies: list[AgentReply], failure: PhaseFailed) -> PhaseFaile
     return failure
 
 
-def _failed_reply(session: ReviewSession, slot: PanelSlot, failure: PhaseFailed) -> ReviewerReply:
-    """The reply of a reviewer that could not be asked: it is shown, and never counts for an approval."""
-    silence = Unreadable(f"it could not be asked: {failure.what}", "")
+def _failed_reply(session: ReviewSession, slot: PanelSlot, failure: PhaseFailed, said: str) -> ReviewerReply:
+    """The reply of a reviewer that could not be asked: it is shown, and never counts for an approval.
+
+    `said`: its answers before the failure, and the end of its output. An objection there counts.
+    """
+    silence = Unreadable(f"it could not be asked: {failure.what}", said)
     result = ReviewerResult(
         agent=slot.name,
         model=slot.spec.model,
@@ -327,8 +333,12 @@ def _read(session: ReviewSession, slot: PanelSlot, context: ReviewContext, reply
         reading = read_unsigned(reply.text, expect=expect, may_fix=session.policy.may_fix)
     approves = isinstance(reading, Review) and reading.verdict is Verdict.APPROVED
     if approves and (words := _contradiction(reply)):
-        return Unreadable(f"the final message approves, and another message says {words!r}", reply.text)
+        return Unreadable(f"the final message approves, and another message says {words!r}", _all_messages(reply))
     return reading
+
+
+def _all_messages(reply: AgentReply) -> str:
+    return "\n\n".join(dict.fromkeys((*reply.other_messages, reply.text, *reply.text_after)))
 
 
 def _is_object(reply: AgentReply) -> bool:
@@ -351,7 +361,7 @@ def _again(
     # only where another message rejects: else the final message alone is the review
     own = first.reply
     all_messages = dict.fromkeys((*own.other_messages, own.text, *own.text_after))
-    review_text = "\n\n".join(all_messages if _contradiction(own) else (own.text,))
+    review_text = _all_messages(own) if _contradiction(own) else own.text
     prompt = contract.build_parse_prompt(
         review_text,
         call.number(),
@@ -394,9 +404,14 @@ def _unfounded(first: _ReadReply, review_text: str, messages: Sequence[str]) -> 
 
 
 def _second_reading(first: _ReadReply, second: Review | Unreadable, why: str) -> Review | Unreadable:
-    """What could be read the first time is lost neither to an unreadable second answer nor to a milder one."""
-    if isinstance(first.reading, Review):
-        return first.reading if isinstance(second, Unreadable) else repeated_replies(first.reading, second)
+    """What could be read the first time is lost neither to an unreadable second answer nor to a milder one.
+
+    An unreadable answer that objects spoils an approval.
+    """
+    if isinstance(first.reading, Review) and isinstance(second, Review):
+        return repeated_replies(first.reading, second)
+    if isinstance(first.reading, Review) and not _objects(second):
+        return first.reading
     if isinstance(second, Unreadable):
         both_replies = "\n\n".join(dict.fromkeys((first.reply.text, second.reply)))
         return Unreadable(f"{why}; asked once more: {second.why}", both_replies)
@@ -421,20 +436,31 @@ def _look_again(
     rest = session.review_input.only(uncovered_paths)
     more, prompt = _review_part(session, slot, rest, f"{slot.label}+rest", (2, 2), [first])
     both = _both(first, more)
-    if isinstance(more.reading, Unreadable):
+    if isinstance(more.reading, Unreadable) and not _objects(more.reading):
         return _ReadReply(both.reply, first.reading, both.prose), uncovered_paths
+    if isinstance(more.reading, Unreadable):
+        return both, uncovered_paths
     return both, coverage(rest.change, prompt, more.reading.inspected, reads_files=slot.spec.reads_files)
 
 
 def _both(one: _ReadReply, more: _ReadReply) -> _ReadReply:
-    """Two parts of one reviewer's word. One that could not be read spoils the whole."""
+    """Two parts of one reviewer's word. One that could not be read spoils the whole, which keeps all words."""
     reply = combined_reply(one.reply, more.reply)
     prose = "\n\n".join(text for text in (one.prose, more.prose) if text)
-    if isinstance(one.reading, Unreadable):
-        return _ReadReply(reply, one.reading, prose)
-    if isinstance(more.reading, Unreadable):
-        return _ReadReply(reply, more.reading, prose)
+    for reading in (one.reading, more.reading):
+        if isinstance(reading, Unreadable):
+            words = (_words(one), _words(more))
+            return _ReadReply(reply, replace(reading, reply="\n\n".join(words)), prose)
     return _ReadReply(reply, merge_replies(one.reading, more.reading), prose)
+
+
+def _words(read_reply: _ReadReply) -> str:
+    reading = read_reply.reading
+    return reading.reply if isinstance(reading, Unreadable) else read_reply.reply.text
+
+
+def _objects(reading: Review | Unreadable) -> bool:
+    return isinstance(reading, Unreadable) and bool(objection_in(reading.reply))
 
 
 def _uncovered(

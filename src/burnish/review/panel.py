@@ -22,7 +22,7 @@ from burnish.core.review import (
     Unreadable,
     Verdict,
 )
-from burnish.review.prose import MAX_PROSE_LENGTH, approves_in_words, first_sentence, refusal_in
+from burnish.review.prose import MAX_PROSE_LENGTH, approves_in_words, first_sentence, objection_in, refusal_in
 from burnish.review.quoting import cut_text
 from burnish.review.reading import plain
 
@@ -86,7 +86,7 @@ def _verdict(
     objections = [
         f"{v.agent} says {words!r}: {v.reading.why}"
         for v in results
-        if isinstance(v.reading, Unreadable) and (words := refusal_in([v.reading.reply]))
+        if isinstance(v.reading, Unreadable) and (words := objection_in(v.reading.reply))
     ]
     if objections:
         return None, "; ".join(objections)

@@ -63,6 +63,12 @@ def first_sentence(text: str) -> str:
 # marker line.
 
 _APPROVES = re.compile(r"""["']?verdict["']?\s*:\s*["']?approved\b(?!\s*\|)""")
+_MARKUP = r"""["'*_`\\ \t]*"""
+_OBJECTION = re.compile(
+    rf"verdict{_MARKUP}[:=]{_MARKUP}(?:reject|changes?[_ -]?requested|needs?[_ -]|blocked|fail|not\b)\w*"
+    rf"|severity{_MARKUP}[:=]{_MARKUP}(?:error|critical|blocker|major)\b",
+    re.IGNORECASE,
+)
 # Sentences by which a reviewer that gives no verdict line approves, as a whole: words within a sentence may be denied,
 # conditional, quoted or about something else ("I would approve this if zero were handled.").
 _CHANGE = r"(?:it|this|that|everything|all|(?:the|this) (?:change|patch|diff|code|fix|pull request))"
@@ -119,6 +125,11 @@ def _approves_at_its_end(text: str) -> bool:
 def refusal_in(messages: Sequence[str]) -> str:
     """The words that refuse the change in any of the messages, by the rules for text before a verdict block."""
     return rejecting_message(messages) or next(filter(None, (rejecting_words(m, is_after=False) for m in messages)), "")
+
+
+def objection_in(reply: str) -> str:
+    """The same for a reply that cannot be read. There, verdicts in quotes and code and serious findings count, too."""
+    return refusal_in([reply]) or next((match[0] for match in _OBJECTION.finditer(without_escapes(reply))), "")
 
 
 def _approves(text: str) -> bool:
