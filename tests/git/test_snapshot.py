@@ -70,7 +70,7 @@ def test_code_that_a_program_runs_at_its_start_is_left_out_even_if_the_base_has_
     made = commit(workspace)
 
     where = world.home / "snap" / "1"
-    names = {"from_base": PROJECT_FILES, "left_out": PROJECT_CODE}
+    names = {"from_base": PROJECT_FILES, "without": PROJECT_CODE}
     for _ in range(2):
         with snapshot(workspace, made.sha, base=world.base, path=where, **names) as files_seen:
             found = {str(p.relative_to(where)) for p in where.rglob("*") if p.is_file() and ".git" not in p.parts}

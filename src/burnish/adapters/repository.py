@@ -167,7 +167,7 @@ class GitRepository:
             base=base,
             path=place,
             from_base=PROJECT_FILES,
-            left_out=PROJECT_CODE,
+            without=PROJECT_CODE,
             brief=brief,
         )
 

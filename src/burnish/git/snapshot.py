@@ -68,14 +68,14 @@ def snapshot(
     base: Base,
     path: Path,
     from_base: Sequence[str],
-    left_out: Sequence[str] = (),
+    without: Sequence[str] = (),
     trusted: bool = True,
     brief: Mapping[str, str] | None = None,
 ) -> Iterator[SnapshotFolder]:
     """Check out `commit` at `path`, with files that match `from_base` (agents' instructions) as in the base.
 
     So are the files of version managers. In an untrusted repository both, and links out of it, are left out.
-    Files that match `left_out` are left out of every snapshot.
+    Files that match `without` are left out of every snapshot.
     """
     project, commit = workspace.project, workspace.plain(commit)
     tree = TaskTree.of(project, workspace.name, path)
@@ -90,7 +90,7 @@ def snapshot(
         check_out_files(project, index, path, commit, everything=True)
     if trusted:
         _restore_from_base(workspace, index, path, base, commit, from_base)
-        _leave_out(project, index, path, _entries(project, index, path, left_out), left_out)
+        _leave_out(project, index, path, _entries(project, index, path, without), without)
     else:
         _leave_out(project, index, path, _entries(project, index, path), (*VERSION_FILES, *from_base), links=True)
     files = tuple((name, workspace.secrets.redact(text)) for name, text in (brief or {}).items())

@@ -315,7 +315,7 @@ def _review(ground: ReviewEnvironment, pair: CommitRange, change: Change) -> Adh
             base=base,
             path=place,
             from_base=PROJECT_FILES,
-            left_out=PROJECT_CODE,
+            without=PROJECT_CODE,
             trusted=ground.trusted,
         )
         with snapshot_folder as files:
