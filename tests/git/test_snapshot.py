@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from burnish.agents.registry import PROJECT_FILES
+from burnish.agents.registry import PROJECT_CODE, PROJECT_FILES
 from burnish.git import run
 from burnish.git.snapshot import snapshot
 from testing.gitworld import GitWorld, commit
@@ -52,6 +52,30 @@ def test_settings_of_agents_are_those_of_the_base(steered: GitWorld) -> None:
     ) as files:
         assert sorted(p.name for p in files.path.iterdir()) == [".claude", ".git", "CLAUDE.md", "app.py", "sub"]
         assert files.breaches() == []
+
+
+def test_code_that_a_program_runs_at_its_start_is_left_out_even_if_the_base_has_it(
+    tmp_path: Path, hermetic: Path
+) -> None:
+    """A plugin of the base may load a file that the change wrote."""
+    plugin = 'import { a } from "../../lib/helper.ts"\n'
+    files = {"lib/helper.ts": "export const a = 1\n", "app.py": "x\n", "docs/opencode.json.md": "a page\n"}
+    code = {".opencode/plugin/x.ts": plugin, "opencode.json": '{"plugin": ["./lib/helper.ts"]}\n'}
+    code |= {"sub/.opencode/plugins/y.js": plugin, "sub/OpenCode.jsonc": "{}\n"}
+    world = GitWorld.make(UserRepo.make(tmp_path / "repo", {**files, **code}), hermetic / "burnish")
+    workspace = world.workspace()
+    (workspace.path / "lib/helper.ts").write_text("evil()\n")
+    (workspace.path / "below/.opencode").mkdir(parents=True)
+    (workspace.path / "below/.opencode/z.ts").write_text("evil()\n")
+    made = commit(workspace)
+
+    where = world.home / "snap" / "1"
+    names = {"from_base": PROJECT_FILES, "without": PROJECT_CODE}
+    for _ in range(2):
+        with snapshot(workspace, made.sha, base=world.base, path=where, **names) as files_seen:
+            found = {str(p.relative_to(where)) for p in where.rglob("*") if p.is_file() and ".git" not in p.parts}
+            assert found == {"lib/helper.ts", "app.py", "docs/opencode.json.md"}
+            assert files_seen.breaches() == []
 
 
 def test_every_breach_is_noticed_and_gone_the_next_time(world: GitWorld) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from burnish.adapters.checks.trees import copy_ignored_files
 from burnish.adapters.redaction import secrets_from_environment
-from burnish.agents.registry import PROJECT_FILES
+from burnish.agents.registry import PROJECT_CODE, PROJECT_FILES
 from burnish.core.commit import Base
 from burnish.core.secrets import Secrets
 from burnish.core.status import Status
@@ -161,7 +161,15 @@ class GitRepository:
     ) -> AbstractContextManager[SnapshotFolder]:
         assert isinstance(workspace, GitWorkspace)
         place = self._review_tree(task).path
-        return snapshot(workspace, commit, base=base, path=place, from_base=PROJECT_FILES, brief=brief)
+        return snapshot(
+            workspace,
+            commit,
+            base=base,
+            path=place,
+            from_base=PROJECT_FILES,
+            without=PROJECT_CODE,
+            brief=brief,
+        )
 
     def _review_tree(self, task: Task) -> TaskTree:
         return TaskTree.of(self.project, task.name, self.home / "snapshots" / self.key / task.name)

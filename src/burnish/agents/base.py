@@ -325,6 +325,16 @@ HomeSettings = Mapping[str, Mapping[str, Any] | None]
 
 
 @runtime_checkable
+class LoadsProjectCode(Protocol):
+    """An agent whose program runs code of the repository when it starts, whatever burnish tells it."""
+
+    @property
+    def project_code(self) -> tuple[str, ...]:
+        """Those of `project_files` that are such code or name it. Code loads other files, so reviewers get none."""
+        ...
+
+
+@runtime_checkable
 class SetsHomeSettings(Protocol):
     """An agent whose program may ignore the settings that burnish passes to it, unless they are the user's own."""
 

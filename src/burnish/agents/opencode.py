@@ -45,6 +45,8 @@ _QUIET = (
 # Code of the user, which `--pure` loads nevertheless.
 _CODE_FOLDERS = ("plugin", "plugins", "tool", "tools")
 _CODE = tuple(f"{folder}/{name}" for folder in (".config/opencode", ".opencode") for name in _CODE_FOLDERS)
+# The same in a repository: the code at the top of a plugin is run, and may load any file.
+_PROJECT_CODE = ("opencode.json", "opencode.jsonc", ".opencode")
 _MAX_TRIES = 3
 _SYSTEM_CONFIG = Path("/etc/opencode")
 # not of the small model that finds a title
@@ -166,9 +168,10 @@ class OpencodeAgent:
     )
     output_files: tuple[str, ...] = ()
     project_files: tuple[str, ...] = (
-        *("AGENTS.md", "CLAUDE.md", "CONTEXT.md", "opencode.json", "opencode.jsonc", ".opencode", ".claude", ".agents"),
-        *(".ignore", ".rgignore"),
+        *("AGENTS.md", "CLAUDE.md", "CONTEXT.md", ".claude", ".agents", ".ignore", ".rgignore"),
+        *_PROJECT_CODE,
     )
+    project_code: tuple[str, ...] = _PROJECT_CODE
     login: Login = LOGIN_FILES
     required_settings: tuple[str, ...] = ()
     reads_files: bool = True

@@ -6,7 +6,7 @@ from burnish.agents.acp import AcpAgent
 from burnish.agents.agy import AgyAgent
 from burnish.agents.aider import AiderAgent
 from burnish.agents.amp import AmpAgent
-from burnish.agents.base import Agent
+from burnish.agents.base import Agent, LoadsProjectCode
 from burnish.agents.claude import ClaudeAgent
 from burnish.agents.cline import ClineAgent
 from burnish.agents.codex import CodexAgent
@@ -42,4 +42,8 @@ _ADAPTERS: tuple[Agent, ...] = (
 AGENTS: dict[str, Agent] = {agent.name: agent for agent in _ADAPTERS}
 # What any agent reads from a repository: taken from the base for reviewers, and protected by the guard.
 PROJECT_FILES = tuple(sorted({name for agent in AGENTS.values() for name in agent.project_files}))
+# Those that reviewers do not get at all.
+PROJECT_CODE = tuple(
+    sorted({name for agent in AGENTS.values() if isinstance(agent, LoadsProjectCode) for name in agent.project_code})
+)
 STOP_HOOKS = {agent.name: agent.stop_hook for agent in AGENTS.values() if agent.stop_hook}

@@ -68,12 +68,14 @@ def snapshot(
     base: Base,
     path: Path,
     from_base: Sequence[str],
+    without: Sequence[str] = (),
     trusted: bool = True,
     brief: Mapping[str, str] | None = None,
 ) -> Iterator[SnapshotFolder]:
     """Check out `commit` at `path`, with files that match `from_base` (agents' instructions) as in the base.
 
     So are the files of version managers. In an untrusted repository both, and links out of it, are left out.
+    Files that match `without` are left out of every snapshot.
     """
     project, commit = workspace.project, workspace.plain(commit)
     tree = TaskTree.of(project, workspace.name, path)
@@ -88,8 +90,9 @@ def snapshot(
         check_out_files(project, index, path, commit, everything=True)
     if trusted:
         _restore_from_base(workspace, index, path, base, commit, from_base)
+        _leave_out(project, index, path, _entries(project, index, path, without), without)
     else:
-        _leave_out(project, index, path, (*VERSION_FILES, *from_base))
+        _leave_out(project, index, path, _entries(project, index, path), (*VERSION_FILES, *from_base), links=True)
     files = tuple((name, workspace.secrets.redact(text)) for name, text in (brief or {}).items())
     contents = agent_gitdir.AgentGitDir(
         workspace.ref, commit, workspace.plain(base.commit), base.target, workspace.author, files=files
@@ -133,15 +136,29 @@ def _restore_from_base(
         project.git(*args, index=index, work_tree=path, stdin=names_from_base)
 
 
-def _leave_out(project: Project, index: Path, path: Path, names: Sequence[str]) -> None:
-    """Remove agents' instruction files and links out of the tree, from the directory and the index."""
-    output = project.git("ls-files", "-z", "--stage", index=index, work_tree=path).stdout
+def _entries(project: Project, index: Path, path: Path, names: Sequence[str] | None = None) -> list[tuple[bool, str]]:
+    """Whether it is a link, and the path of each file in the index; with `names`, of files and folders named so."""
+    if names is not None and not names:
+        return []
+    patterns = [f":(icase,glob)**/{name}{rest}" for name in names or () for rest in ("", "/**")]
+    output = project.git("ls-files", "-z", "--stage", "--", *patterns, index=index, work_tree=path).stdout
     entries = [entry.partition(b"\t") for entry in output.split(b"\0") if entry]
+    return [(head.startswith(b"120000"), os.fsdecode(raw)) for head, _, raw in entries]
+
+
+def _leave_out(
+    project: Project,
+    index: Path,
+    path: Path,
+    entries: Sequence[tuple[bool, str]],
+    names: Sequence[str],
+    *,
+    links: bool = False,
+) -> None:
+    """Remove files that match `names`, and `links` out of the tree, from the directory and the index."""
     excluded_names = []
-    for head, _, raw in entries:
-        name = os.fsdecode(raw)
-        is_link = head.startswith(b"120000")
-        if is_named(name, names) or (is_link and _leads_out(path, path / name)):
+    for is_link, name in entries:
+        if is_named(name, names) or (links and is_link and _leads_out(path, path / name)):
             excluded_names.append(name)
     if not excluded_names:
         return

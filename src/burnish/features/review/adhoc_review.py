@@ -19,7 +19,7 @@ from burnish.adapters.redaction import clean_finding, clean_lines, redacting_lis
 from burnish.adapters.repository import CONTEXT_FILES, CONTEXT_FOLDER
 from burnish.adapters.sandbox import checkout_link, known_projects, other_checkouts, resolve_sandbox_policy
 from burnish.adapters.task_files import HomeCallDir
-from burnish.agents.registry import PROJECT_FILES
+from burnish.agents.registry import PROJECT_CODE, PROJECT_FILES
 from burnish.agents.runner import AgentRunner
 from burnish.config.policy import policy_for
 from burnish.config.settings import Config
@@ -310,7 +310,13 @@ def _review(ground: ReviewEnvironment, pair: CommitRange, change: Change) -> Adh
     if wants_whole_tree(ground, pair, change, test_outcome.comparisons):
         place = ground.place / "files"
         snapshot_folder = snapshot(
-            workspace, pair.new.sha, base=base, path=place, from_base=PROJECT_FILES, trusted=ground.trusted
+            workspace,
+            pair.new.sha,
+            base=base,
+            path=place,
+            from_base=PROJECT_FILES,
+            without=PROJECT_CODE,
+            trusted=ground.trusted,
         )
         with snapshot_folder as files:
             session = _review_session(ground, pair, subject, ReviewedFiles(files.path, whole_tree=True))
