@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from burnish.core.secrets import Leak, Secrets
+from burnish.core.secrets import NO_SECRETS, Leak, Secrets
 from testing.attack_counts import CountAttacks
 from testing.known_secrets import KNOWN, STRICT
 
@@ -97,3 +97,17 @@ def test_half_a_megabyte_of_beginnings_does_not_take_long(piece: str) -> None:
     begin = time.process_time()
     Secrets().redact(text)
     assert time.process_time() - begin < 5
+
+
+@pytest.mark.parametrize("beside", ["\u9375", "\u5bc6\u94a5", "\u30ad\u30fc", "\u00e9"])
+def test_a_key_directly_behind_a_letter_that_is_not_ascii_is_found(beside: str) -> None:
+    """Chinese and Japanese have no blanks between words."""
+    for name, key in KNOWN.items():
+        assert key not in NO_SECRETS.redact(f"{beside}{key}{beside}"), name
+        assert NO_SECRETS.find(f"{beside}{key}{beside}"), name
+
+
+@pytest.mark.parametrize("before", ["KEY=", "https://host/?key=", "+", "-", "x\n+"])
+def test_a_key_behind_an_equals_sign_or_the_mark_of_a_diff_is_found(before: str) -> None:
+    for name, key in KNOWN.items():
+        assert key not in NO_SECRETS.redact(f"{before}{key}"), name

@@ -562,3 +562,32 @@ def test_staged_content_that_the_file_no_longer_has_is_named_or_reviewed(user_re
     (user_repo.path / "other.py").write_text("x = 1\n")
     for pair in (asked(project), asked(project, "dirty")):
         assert pair.what == "the working tree" and pair.taken and pair.taken.staged == ("app.py",)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
+@pytest.mark.parametrize("mode", [0o000, 0o111, 0o333])
+def test_a_folder_that_cannot_be_listed_is_named(user_repo: UserRepo, project: Project, mode: int) -> None:
+    user_repo.write({"closed/new.py": "x\n", "app.py": "changed\n"})
+    closed = user_repo.path / "closed"
+    closed.chmod(mode)
+    try:
+        found = asked(project, "dirty")
+    finally:
+        closed.chmod(0o755)
+    assert found.taken is not None
+    assert found.taken.unreadable == ("closed/",)
+
+
+def test_a_folder_with_too_long_a_path_is_named(user_repo: UserRepo, project: Project) -> None:
+    user_repo.write({"app.py": "changed\n"})
+    here = os.open(user_repo.path, os.O_RDONLY)
+    for _ in range(25):  # one path of 5,000 bytes cannot be created at once
+        os.mkdir("d" * 200, dir_fd=here)
+        below = os.open("d" * 200, os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = below
+    os.close(os.open("new.py", os.O_WRONLY | os.O_CREAT, dir_fd=here))
+    os.close(here)
+    found = asked(project, "dirty")
+    assert found.taken is not None
+    assert [path[:200] for path in found.taken.unreadable] == ["d" * 200]

@@ -109,13 +109,21 @@ class Shape:
         # looked at here, not by the pattern: one that begins with a literal is found much faster
         start = hit.start()
         before = hit.string[start - 1 : start]
-        in_word = before and (before.isalnum() or (self.strict and _IN_WORD.match(before)))
+        # hashes and images have ASCII letters only; text in Chinese or Japanese has no blank before a key
+        in_word = before.isascii() and (before.isalnum() or (self.strict and _continues_word(hit.string, start - 1)))
         if self.whole and in_word and not _is_in(edges, start):
             return False
         value = self.decode(hit["secret"])
         if self.shortest and len(value) < self.shortest:
             return False
         return not (is_stand_in(value) or (self.strict and (_MADE_UP.search(value) or value.isalpha())))
+
+
+def _continues_word(text: str, at: int) -> bool:
+    """Whether the sign may stand inside of base64 or a path: no `KEY=`, and no mark of a diff."""
+    if at < 0 or text[at] == "=":
+        return False
+    return _IN_WORD.match(text, at) is not None and not (text[at] in "+-" and text[at - 1 : at] in ("", "\n"))
 
 
 def _is_in(positions: Sequence[int], position: int) -> bool:

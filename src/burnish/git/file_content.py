@@ -21,12 +21,10 @@ from burnish.core.text_encoding import MAX_TEXT_LENGTH, TextReading, in_doubt, k
 from burnish.git import lfs
 from burnish.git.diff import hunks_of
 from burnish.git.files import disk_errors
-from burnish.git.objects import loose_head, parse_tree, read_loose, read_objects
+from burnish.git.objects import MAX_HELD, loose_head, parse_tree, portions, read_loose, read_objects, sizes_of
 from burnish.git.project import Project
 from burnish.git.run import bare_env, git
 
-# Bytes of blobs that are in memory at once.
-MAX_READ = 32 * 1024 * 1024
 # Larger blobs are described without being read.
 MAX_READ_BYTES = 16 * 1024 * 1024
 _NO_FILE, _LINK, _SUBMODULE = "000000", "120000", "160000"
@@ -54,7 +52,7 @@ def complete(project: Project, change: Change) -> Change:
         elif may_declare_later(file.path, head, (hunk.text for hunk in file.hunks)):
             long.append(file)
     odd += _declaring_later(project, long)
-    sizes = _sizes(project, [blob for file in odd for blob in _blobs(file)])
+    sizes = sizes_of(project, [blob for file in odd for blob in _blobs(file)])
     texts: dict[str, tuple[str, str]] = {}
     for file, sides in _read(project, odd, sizes):
         files[file.path], pair = _resolved(file, sides, sizes)
@@ -152,32 +150,6 @@ def _blobs(file: ChangedFile) -> Iterator[str]:
     yield file.new_blob
 
 
-def _sizes(project: Project, blobs: Sequence[str]) -> dict[str, int]:
-    unique = list(dict.fromkeys(blob for blob in blobs if blob))
-    if not unique:
-        return {}
-    query = "".join(f"{blob}\n" for blob in unique).encode()
-    answer = project.git("cat-file", "--batch-check=%(objectname) %(objectsize)", stdin=query).stdout.decode()
-    rows = (line.split(" ") for line in answer.splitlines())
-    return {row[0]: int(row[1]) for row in rows if len(row) == 2 and row[1].isdigit()}
-
-
-def _in_portions(blobs: Iterable[str], sizes: Mapping[str, int], largest: int) -> Iterator[list[str]]:
-    portion: list[str] = []
-    total = 0
-    for blob in dict.fromkeys(blobs):
-        size = sizes.get(blob)
-        if size is None or size > largest:
-            continue
-        if portion and total + size > MAX_READ:
-            yield portion
-            portion, total = [], 0
-        portion.append(blob)
-        total += size
-    if portion:
-        yield portion
-
-
 def _heads(project: Project, files: Sequence[ChangedFile]) -> Iterator[tuple[ChangedFile, bytes | None]]:
     """The first bytes of each new content: they can declare another encoding or a Git LFS pointer.
 
@@ -191,7 +163,7 @@ def _heads(project: Project, files: Sequence[ChangedFile]) -> Iterator[tuple[Cha
         else:
             yield file, head
     heads: dict[str, bytes] = {}
-    for portion in _in_portions(packed_files, _sizes(project, list(packed_files)), MAX_READ_BYTES):
+    for portion in portions(packed_files, sizes_of(project, list(packed_files)), MAX_READ_BYTES):
         for blob, answer in zip(portion, read_objects(project, portion), strict=True):
             if answer:
                 heads[blob] = answer[1][:HEAD]
@@ -203,8 +175,8 @@ def _declaring_later(project: Project, files: Sequence[ChangedFile]) -> Iterator
     by_blob: dict[str, list[ChangedFile]] = {}
     for file in files:
         by_blob.setdefault(file.new_blob, []).append(file)
-    sizes = _sizes(project, list(by_blob))
-    for portion in _in_portions(by_blob, sizes, MAX_READ_BYTES):
+    sizes = sizes_of(project, list(by_blob))
+    for portion in portions(by_blob, sizes, MAX_READ_BYTES):
         for blob, answer in zip(portion, read_objects(project, portion), strict=True):
             waiting = by_blob.pop(blob)
             if answer is None or declares_other_encoding(answer[1]):
@@ -220,7 +192,7 @@ def _read(
     total = 0
     for file in files:
         size = sum(sizes.get(blob, 0) for blob in _blobs(file) if sizes.get(blob, 0) <= MAX_READ_BYTES)
-        if waiting and total + size > MAX_READ:
+        if waiting and total + size > MAX_HELD:
             yield from _portion(project, waiting, sizes)
             waiting, total = [], 0
         waiting.append(file)
@@ -341,9 +313,9 @@ def _no_index(project: Project, folder: Path, context: int) -> bytes:
 
 def read_blobs(project: Project, blobs: Sequence[str]) -> dict[str, bytes | None]:
     """Content by blob hash; None where it is missing or too large."""
-    sizes = _sizes(project, blobs)
+    sizes = sizes_of(project, blobs)
     found: dict[str, bytes | None] = dict.fromkeys(blobs)
-    for portion in _in_portions(blobs, sizes, MAX_READ_BYTES):
+    for portion in portions(blobs, sizes, MAX_READ_BYTES):
         for blob, answer in zip(portion, read_objects(project, portion), strict=True):
             found[blob] = answer[1] if answer else None
     return found

@@ -7,7 +7,7 @@ import os
 import re
 import time
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
@@ -19,6 +19,9 @@ from burnish.errors import PhaseFailed, Refused
 from burnish.git.files import disk_errors, write_whole
 from burnish.git.project import Project
 from burnish.regular_files import read_regular
+
+# bytes of objects that are in memory at once
+MAX_HELD = 32 * 1024 * 1024
 
 Author = tuple[str, str]
 BURNISH_AUTHOR: Author = ("burnish", "burnish@localhost")
@@ -48,10 +51,42 @@ def read_objects(project: Project, names: Sequence[str]) -> list[tuple[str, byte
     found = {name: read_loose(project, name) for name in names}
     rest = [name for name, content in found.items() if content is None]
     if rest:
-        query = "".join(f"{name}\n" for name in rest).encode("utf-8", "surrogateescape")
-        answer = project.git("cat-file", "--batch", stdin=query).stdout
-        found.update(zip(rest, _batch(answer, len(rest)), strict=True))
+        found.update(zip(rest, read_batch(project, rest), strict=True))
     return [found[name] for name in names]
+
+
+def read_batch(project: Project, names: Sequence[str]) -> list[tuple[str, bytes] | None]:
+    """The same as git reads them; one process."""
+    query = "".join(f"{name}\n" for name in names).encode("utf-8", "surrogateescape")
+    return _batch(project.git("cat-file", "--batch", stdin=query).stdout, len(names))
+
+
+def sizes_of(project: Project, names: Sequence[str]) -> dict[str, int]:
+    """The size of each object; without those that do not exist."""
+    unique = list(dict.fromkeys(name for name in names if name))
+    if not unique:
+        return {}
+    query = "".join(f"{name}\n" for name in unique).encode()
+    answer = project.git("cat-file", "--batch-check=%(objectname) %(objectsize)", stdin=query).stdout.decode()
+    rows = (line.split(" ") for line in answer.splitlines())
+    return {row[0]: int(row[1]) for row in rows if len(row) == 2 and row[1].isdigit()}
+
+
+def portions(names: Iterable[str], sizes: Mapping[str, int], largest: int | None = None) -> Iterator[list[str]]:
+    """Objects to read at once, without those that do not exist or have more than `largest` bytes."""
+    portion: list[str] = []
+    total = 0
+    for name in dict.fromkeys(names):
+        size = sizes.get(name)
+        if size is None or (largest is not None and size > largest):
+            continue
+        if portion and total + size > MAX_HELD:
+            yield portion
+            portion, total = [], 0
+        portion.append(name)
+        total += size
+    if portion:
+        yield portion
 
 
 def read_loose(project: Project, sha: str) -> tuple[str, bytes] | None:
@@ -293,8 +328,6 @@ def _alternates(objects: Path) -> list[Path]:
 
 # -- reading --------------------------------------------------------------------------------------
 # Lists and reads the files of a commit.
-
-MAX_HELD = 32 * 1024 * 1024
 
 
 class Contents:

@@ -13,10 +13,12 @@ from burnish.git.base import resolve_base
 from burnish.git.file_content import complete
 from burnish.git.objects import read_commit, read_objects, write_commit, write_tree
 from burnish.git.project import Project
+from burnish.git.true_objects import check_difference, check_history
 from burnish.git.working_tree import UserTree, checkout_tree, index_tree
 
 # usual names of the main branch
 USUAL = ("origin/main", "origin/master", "main", "master")
+_HASH = re.compile(r"[0-9a-f]{4,64}")
 _RANGE = re.compile(r"(.*?)(\.{2,3})(?!\.)(.*)", re.S)
 
 
@@ -66,6 +68,9 @@ def choose(project: Project, target: ReviewTarget) -> CommitRange:
 
 
 def changes(project: Project, pair: CommitRange) -> Change:
+    """What differs; refused if an object of it does not have the content that its name states."""
+    check_history(project, [pair.old.sha, pair.new.sha], pair.old.sha)
+    check_difference(project, pair.old.tree, pair.new.tree)
     output = project.git(*diff.ARGS, "--end-of-options", pair.old.tree, pair.new.tree).stdout
     return complete(project, diff.parse(output, pair.old.tree, pair.new.tree))
 
@@ -222,7 +227,16 @@ def _resolve(project: Project, rev: str) -> Commit:
         raise BadInput(
             f"{project.root} has no commits yet.", hint="`burnish review --dirty` reviews the files that are there."
         )
-    return read_commit(project, resolve_base(project, rev).commit)
+    commit = resolve_base(project, rev).commit
+    if _HASH.fullmatch(rev) and not commit.startswith(rev):
+        # git takes the name of a branch or a tag first
+        others = project.git("rev-parse", f"--disambiguate={rev}").stdout.decode().split()
+        if others:
+            raise BadInput(
+                f"{rev} is the name of a branch or tag, and the hash of another object begins with it.",
+                hint=f"Name refs/heads/{rev} or refs/tags/{rev}, or the whole hash: {others[0]}",
+            )
+    return read_commit(project, commit)
 
 
 def _empty_commit(project: Project) -> Commit:
@@ -233,7 +247,10 @@ def _empty_commit(project: Project) -> Commit:
 
 
 def _merge_base(project: Project, one: str, other: str) -> str | None:
-    return project.git("merge-base", one, other, ok=(0, 1)).stdout.decode().split("\n")[0] or None
+    found = project.git("merge-base", one, other, ok=(0, 1)).stdout.decode().split("\n")[0] or None
+    if found:
+        check_history(project, [one, other], found)
+    return found
 
 
 def _branch_name(project: Project, ref: str) -> str | None:

@@ -21,6 +21,7 @@ from burnish.proc.own_programs import find_own_program, own_path
 HARDENED = (
     "-c", "core.hooksPath=/dev/null",
     "-c", "core.fsmonitor=false",
+    "-c", "core.commitGraph=false",
     "-c", "core.pager=cat",
     "-c", "core.attributesFile=/dev/null",
     "-c", "core.logAllRefUpdates=false",

@@ -34,6 +34,8 @@ class DirtyPaths:
     untracked_paths: tuple[bytes, ...] = ()
     # folders that git cannot enter because a path below them is too long
     too_long: tuple[bytes, ...] = ()
+    # folders that git cannot list, e.g. without rights
+    closed: tuple[bytes, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.to_stage or self.to_drop)
@@ -53,6 +55,7 @@ class DirtyPaths:
 
 # As git reports a folder that it cannot enter. It cuts the message, so that the reason may be missing.
 _TOO_LONG = re.compile(rb"could not open directory '([^\n]{1000,})")
+_CLOSED = re.compile(rb"could not open directory '([^\n]{1,999}?)': ")
 # More are not asked for by name: git lists the untracked files again.
 _MAX_QUERIES = 1000
 
@@ -100,7 +103,14 @@ def find_dirty_paths(
     to_stage += _nested_files(project, root, nested_repositories, with_ignored=with_ignored)
     unique = tuple(dict.fromkeys(to_stage))
     new, too_long = frozenset(unique) - tracked_paths, _too_long(result.stderr)
-    return DirtyPaths(unique, tuple(dict.fromkeys(to_drop)), new, untracked_paths, too_long)
+    return DirtyPaths(
+        unique,
+        tuple(dict.fromkeys(to_drop)),
+        new,
+        untracked_paths,
+        too_long,
+        tuple(dict.fromkeys(_CLOSED.findall(result.stderr))),
+    )
 
 
 def _too_long(messages: bytes) -> tuple[bytes, ...]:

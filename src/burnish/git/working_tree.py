@@ -45,6 +45,7 @@ class UserTree:
     tree: str
     # new files that look like secrets
     secrets: tuple[str, ...] = ()
+    # files and folders
     unreadable: tuple[str, ...] = ()
     # new folders that are separate repositories, or that a package manager filled
     nested: tuple[str, ...] = ()
@@ -114,6 +115,7 @@ def checkout_tree(project: Project, head: str | None = None) -> UserTree:
         inside = _foreign(project, dirt.new)
         secrets = {path for path in dirt.new - inside.keys() if is_secret(os.fsdecode(path))}
         unreadable = {p for p in dirt.to_stage if p not in secrets and p not in inside and not _can_read(project, p)}
+        unreadable |= {*dirt.closed, *dirt.too_long}
         stage(project, copy, project.root, _without(dirt, secrets | unreadable | inside.keys()))
         folders = set(inside.values())
         installed_folders = {folder for folder in folders if not (project.root / os.fsdecode(folder) / ".git").exists()}

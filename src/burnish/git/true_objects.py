@@ -1,0 +1,88 @@
+"""Refuses objects of the user's store whose content is not what their name, a hash, states.
+
+git does not compare them when it reads. An agent can write below `.git`, so a review of a checkout compares them
+itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from collections.abc import Sequence
+from contextlib import suppress
+
+from burnish.errors import BurnishError
+from burnish.git.objects import portions, read_batch, sizes_of
+from burnish.git.project import Project
+
+_TREES = ("diff-tree", "-r", "-t", "-z", "--raw", "--no-abbrev", "--no-renames", "--ignore-submodules=none")
+_SUBMODULE = "160000"
+
+
+def check_history(project: Project, tips: Sequence[str], start: str | None) -> None:
+    """Compare every commit from `start` to `tips`: a chain of hashes proves that `start` is part of their history."""
+    limit = [f"^{start}"] if start else []
+    listing = project.git("rev-list", *tips, *limit).stdout.decode().split()
+    _check(project, [*tips, *([start] if start else []), *listing])
+
+
+def check_difference(project: Project, old: str, new: str) -> None:
+    """Compare every tree and file in which two trees differ."""
+    # the paths are read together with what stands before them
+    fields = project.git(*_TREES, "--end-of-options", old, new).stdout.split(b"\0")
+    names = [old, new]
+    for old_mode, new_mode, old_name, new_name, _ in (field[1:].decode().split(" ") for field in fields[::2] if field):
+        names += [name for mode, name in ((old_mode, old_name), (new_mode, new_name)) if mode != _SUBMODULE]
+    _check(project, names)
+
+
+def _check(project: Project, names: Sequence[str]) -> None:
+    unique = [name for name in dict.fromkeys(names) if name.strip("0")]
+    for portion in portions(unique, sizes_of(project, unique)):
+        for name, found in zip(portion, read_batch(project, portion), strict=True):
+            if found is None:
+                continue
+            kind, data = found
+            raw = f"{kind} {len(data)}".encode() + b"\0" + data
+            if _hash(project, raw) != name or not _is_true_loose(project, name):
+                raise _forged(name, "does not have the content that its name, a hash, states")
+            if kind == "tree" and not _is_sorted(project, data):
+                raise _forged(name, "is a tree with two entries of one name, or in a wrong order")
+
+
+def _is_true_loose(project: Project, name: str) -> bool:
+    """Also where git reads the object from a pack: what burnish reads itself, it takes from this file."""
+    with suppress(OSError):
+        file = project.user_objects / name[:2] / name[2:]
+        try:
+            return _hash(project, zlib.decompress(file.read_bytes())) == name
+        except zlib.error:
+            return False
+    return True
+
+
+def _hash(project: Project, raw: bytes) -> str:
+    return hashlib.new(project.object_format, raw, usedforsecurity=False).hexdigest()
+
+
+def _is_sorted(project: Project, data: bytes) -> bool:
+    """Whether the entries are in git's order and each name is there once, as in every tree that git writes."""
+    width = len(project.zero) // 2
+    at, last = 0, b""
+    names: set[bytes] = set()
+    while at < len(data):
+        end = data.index(b"\0", at)
+        mode, _, name = data[at:end].partition(b" ")
+        key = name + b"/" if mode.lstrip(b"0").startswith(b"4") else name
+        if key <= last or name in names:
+            return False
+        names.add(name)
+        at, last = end + 1 + width, key
+    return True
+
+
+def _forged(name: str, what: str) -> BurnishError:
+    return BurnishError(
+        f"The object {name} in the repository {what}, so this cannot be reviewed.",
+        hint="`git fsck` lists such objects. Fetch or clone the repository again, and make the change there.",
+    )
