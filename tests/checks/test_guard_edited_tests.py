@@ -336,6 +336,77 @@ def test_a_text_with_another_result_of_an_example_is_put_back() -> None:
     assert found.paths == ("README.md",) and [bool(entry.mode) for entry in found.entries] == [True]
 
 
+INLINE = """\
+def add(a, b):
+    return a + b
+
+
+def test_add():
+    assert add(1, 2) == 3
+
+
+class TestZero:
+    def test_zero(self):
+        assert add(0, 0) == 0
+
+
+if __name__ == "__main__":
+    assert add(1, 0) == 1
+"""
+INLINE_SCRIPT = """\
+export const add = (a, b) => a + b;
+
+if (import.meta.vitest) {
+  const { it, expect } = import.meta.vitest;
+
+  it("adds", () => { expect(add(1, 2)).toBe(3); });
+}
+
+// Failed assertions are counted above.
+"""
+INLINE_C = (
+    "int add(int a, int b) { return a + b; }\n\n#ifdef TEST\nint main(void) {\n    assert(add(1, 2) == 3);\n}\n#endif\n"
+)
+INLINE_EDITS = {
+    "another expected value": ("calc.py", INLINE, ("== 3", "== -1")),
+    "a weaker comparison in a class": ("calc.py", INLINE, ("add(0, 0) == 0", "add(0, 0) is not None")),
+    "a skip": ("calc.py", INLINE, ("def test_add", "@skip\ndef test_add")),
+    "a self-test at the start of a script": ("calc.py", INLINE, ("add(1, 0) == 1", "add(1, 0)")),
+    "vitest": ("calc.ts", INLINE_SCRIPT, ("toBe(3)", "toBe(-1)")),
+    "C": ("calc.c", INLINE_C, ("== 3", "== -1")),
+}
+
+
+@pytest.mark.parametrize("name", INLINE_EDITS)
+def test_tests_of_the_base_beside_the_code_are_put_back_and_the_code_stays(name: str) -> None:
+    path, old, edit = INLINE_EDITS[name]
+    bug = old.replace("a + b", "a - b")
+    found = edited({path: old}, {path: bug.replace(*edit)})
+    assert found.paths == (path,)
+    (entry,) = found.entries
+    assert entry.content is not None and entry.content.decode() == bug
+
+
+def test_a_deleted_test_beside_the_code_is_put_back_at_the_end() -> None:
+    test = INLINE[INLINE.index("def test_add") : INLINE.index("\n\n\nclass")]
+    new = INLINE.replace(f"{test}\n\n\n", "")
+    (entry,) = edited({"calc.py": INLINE}, {"calc.py": new}).entries
+    assert entry.content is not None and entry.content.decode() == f"{new}\n\n{test}\n"
+
+
+@pytest.mark.parametrize(
+    "new",
+    [
+        INLINE.replace("a + b", "b + a"),
+        INLINE.replace("\n\n\nclass", "\n\n\ndef test_more():\n    assert add(2, 2) == 4\n\n\nclass"),
+        INLINE.replace("def test_add", "# The sum.\ndef test_add"),
+    ],
+    ids=["code", "another test", "a comment"],
+)
+def test_tests_that_stay_beside_the_code_are_no_edit(new: str) -> None:
+    assert edited({"calc.py": INLINE}, {"calc.py": new}) == EditedTests()
+
+
 @pytest.mark.parametrize(
     "new",
     [

@@ -1,4 +1,4 @@
-"""Expected values outside of the files of tests: examples of doctest, and data that only tests name. Pure."""
+"""Tests and expected values outside of the files of tests: beside the code, in examples and in data. Pure."""
 
 from __future__ import annotations
 
@@ -65,6 +65,69 @@ def _docstrings(source: str) -> dict[str, _Span]:
         inner = [one for one in node.body if isinstance(one, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)]
         pending += [(f"{name}.{one.name}", one) for one in inner]
     return found
+
+
+# -- tests beside the code ------------------------------------------------------------------------
+
+_TESTS_OF_SCRIPT = re.compile(r"^if \(import\.meta\.vitest\) \{\n(?:(?!\}).*\n)*\}", re.M)
+_TESTS_OF_C = re.compile(r"^#[ \t]*if(?:def\b|[ \t]).*TEST.*\n(?:(?!#[ \t]*(?:if|endif)).*\n)*#[ \t]*endif\b", re.M)
+
+
+def with_old_tests(path: str, old: str, new: str) -> str | None:
+    """The new source with those tests of the old one, beside its code, that were edited; None if none was."""
+    if "assert" not in old or "\ufffd" in new:
+        return None
+    before, now = _tests_beside_code(path, old), _tests_beside_code(path, new)
+    if not any(name not in now or now[name][2] != before[name][2] for name in before):
+        return None
+    text = with_spans(new, old, [(before[name], now[name]) for name in before if name in now])
+    source = old.encode()
+    missing = [source[start:end].decode() for name, (start, end, _) in before.items() if name not in now]
+    return "\n\n\n".join((text.rstrip("\n"), *missing)) + "\n" if missing else text
+
+
+def _tests_beside_code(path: str, source: str) -> dict[str, _Span]:
+    if path.endswith(".py"):
+        return _python_tests(source)
+    pattern = _TESTS_OF_SCRIPT if re.search(r"\.[cm]?[jt]sx?$", path) else _TESTS_OF_C
+    found: dict[str, _Span] = {}
+    for number, match in enumerate(pattern.finditer(source)):
+        if "assert" in match[0] or "expect(" in match[0]:
+            start = len(source[: match.start()].encode())
+            found[str(number)] = (start, start + len(match[0].encode()), match[0])
+    return found
+
+
+def _python_tests(source: str) -> dict[str, _Span]:
+    """Functions and classes of tests, and what a module asserts when it is started. What other code uses is none."""
+    starts = _line_starts(source)
+    tree = parsed(source)
+    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    found: dict[str, _Span] = {}
+    for statement in tree.body:
+        name = _name_of_test(statement)
+        if name and name not in names and statement.end_lineno and _asserts(statement):
+            decorators = getattr(statement, "decorator_list", [])
+            first = min(one.lineno for one in (*decorators, statement))
+            end = starts[statement.end_lineno - 1] + (statement.end_col_offset or 0)
+            found[name] = (starts[first - 1], end, ast.dump(statement))
+    return found
+
+
+def _name_of_test(statement: ast.stmt) -> str:
+    if isinstance(statement, ast.If):
+        return "__main__" if "'__main__'" in ast.dump(statement.test) else ""
+    is_function = isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef) and statement.name.startswith("test")
+    if isinstance(statement, ast.ClassDef):
+        is_class = statement.name.startswith("Test") or any("TestCase" in ast.dump(base) for base in statement.bases)
+        return statement.name if is_class else ""
+    return statement.name if is_function else ""
+
+
+def _asserts(statement: ast.stmt) -> bool:
+    nodes = list(ast.walk(statement))
+    is_method = any(isinstance(node, ast.Attribute) and node.attr.startswith("assert") for node in nodes)
+    return is_method or any(isinstance(node, ast.Assert) for node in nodes)
 
 
 # -- constants ------------------------------------------------------------------------------------
