@@ -83,11 +83,11 @@ def data_of_tests(change: Change, old_text: Text, tests: Sequence[str], code: Se
     found = []
     for path in possible_data(change, old_text):
         others = [file for file in changed_code if path not in (file.path, file.old_path)]
-        if helps_tests(path) and not others:
-            continue  # it may be the code under test
         old = old_text(path)
+        if helps_tests(path, old) and not others:
+            continue  # it may be the code under test
         texts = [text for text in code if text != old]
-        if helps_tests(path):
+        if helps_tests(path, old):
             texts = [without_exports(text, path) for text in texts]
         # added code may need what the change adds to the file
         if only_tests_name(path, tests, [*texts, *map(added_text, others)], old):
@@ -320,17 +320,20 @@ _SOURCE = re.compile(r"\.(?:py|[cm]?[jt]sx?|c|cc|cpp|h|hpp)$")
 def _examples(change: Change, old_text: Text, new_text: Text) -> Iterator[tuple[TreeEntry, bool]]:
     """Sources with the docstrings and tests of the base, and texts of the base, if the change edits these."""
     for file in change.files:
-        if file.status not in ("M", "R") or _is_of_tests(file):
+        if file.status not in "MRD" or _is_of_tests(file):
             continue
-        old, new = old_text(file.old_path or file.path), new_text(file.path)
+        path = file.old_path or file.path
+        old, new = old_text(path), "" if file.status == "D" else new_text(file.path)
         if old is None or new is None:
             continue
-        if _SOURCE.search(file.path):
+        if path.endswith(TEXTS_WITH_EXAMPLES):
+            # a text that has moved may not be found by its pattern any more
+            if edits_examples(old, new if file.path == path else ""):
+                yield TreeEntry(path, file.old_mode, file.old_blob), True
+        elif _SOURCE.search(file.path) and file.status != "D":
             content = _with_old_parts(file.path, old, new)
             if content != new:
                 yield TreeEntry(file.path, file.new_mode, content=content.encode()), True
-        elif file.path.endswith(TEXTS_WITH_EXAMPLES) and edits_examples(old, new):
-            yield TreeEntry(file.path, file.old_mode, file.old_blob), True
 
 
 # -- replaced code --------------------------------------------------------------------------------

@@ -223,7 +223,8 @@ _HAS_CODE = {
 _HAS_CONSTANT = re.compile(r"=|\bconst\b|\buse constant\b|#[ \t]*define[ \t]+\w+[ \t]+\S")
 # Names of modules that compute expected values, or that only help tests.
 _HELPER_OF_TESTS = (
-    r"test(?:ing|s?[-_]?(?:utils?|helpers?|support|tools?|base|lib)|[-_]?(?:data|kit|cases?))|assertions?|asserts"
+    r"test(?:ing|s?[-_]?(?:utils?|helpers?|support|tools?|base|lib)|[-_]?(?:data|kit|cases?|harness))"
+    r"|assert(?:ions?|s)?|harness|minunit"
 )
 _OF_TESTS = re.compile(
     rf"_?(?:expected|expectations?|oracles?|goldens?|naive|brute_?force|known_(?:values|answers|results)|{_HELPER_OF_TESTS})"
@@ -247,7 +248,7 @@ def may_be_data_of_tests(file: ChangedFile, old_text: str | None) -> bool:
         return False
     if _DATA.search(path):
         return path.rpartition("/")[2] not in ("CMakeLists.txt", "pom.xml")
-    if helps_tests(path):
+    if helps_tests(path, old_text):
         return True
     if old_text is None:
         return False
@@ -261,8 +262,16 @@ def may_be_data_of_tests(file: ChangedFile, old_text: str | None) -> bool:
     return is_script and not re.search(r"[(]|=>|\bimport\b", _TEXT_OR_COMMENT.sub("", old_text))
 
 
-def helps_tests(path: str) -> bool:
-    """True for a module whose name says that it is for tests. It may have functions that compute expected values."""
+# A macro that compares for tests: `#define CHECK(x) …`, `#define mu_assert(message, test) …`.
+_TEST_MACRO = re.compile(
+    r"^[ \t]*#[ \t]*define[ \t]+(?:\w+_)?(?:assert|check|expect|require|verify|test)\w*\(", re.M | re.I
+)
+
+
+def helps_tests(path: str, text: str | None = None) -> bool:
+    """True for a module whose name, or a macro in whose text, says that it is for tests. It may have other code."""
+    if text and re.search(r"\.h(?:pp|h|xx)?$", path) and _TEST_MACRO.search(text):
+        return True
     pure = PurePosixPath(path)
     is_named = _OF_TESTS.fullmatch(pure.stem) or _FOLDER_OF_TESTS.fullmatch(pure.parent.name)
     return CODE.search(path) is not None and is_named is not None
