@@ -331,6 +331,19 @@ def test_the_docstring_of_the_base_is_put_back_if_the_result_of_an_example_chang
     assert entry.content is not None and entry.content.decode() == "import os\n" + bug
 
 
+@pytest.mark.parametrize("moved", [True, False], ids=["moved", "deleted"])
+def test_a_text_with_examples_is_put_back_at_its_old_place(moved: bool) -> None:
+    new = {"calc.py": "b\n", **({"docs/usage.txt": TEXT} if moved else {})}
+    renamed = {"docs/usage.txt": "docs/usage.rst"} if moved else None
+    found = edited({"docs/usage.rst": TEXT, "calc.py": "a\n"}, new, renamed)
+    assert found.paths == ("docs/usage.rst",)
+
+
+def test_a_text_without_examples_may_be_moved() -> None:
+    old, new = {"docs/usage.rst": "# Usage\n"}, {"docs/guide.rst": "# Usage\n"}
+    assert edited(old, new, {"docs/guide.rst": "docs/usage.rst"}) == EditedTests()
+
+
 def test_a_text_with_another_result_of_an_example_is_put_back() -> None:
     found = edited({"README.md": TEXT, "calc.py": "a\n"}, {"README.md": TEXT.replace("3", "-1"), "calc.py": "b\n"})
     assert found.paths == ("README.md",) and [bool(entry.mode) for entry in found.entries] == [True]
@@ -523,6 +536,11 @@ DATA = {
     "functions that compute expected values": ("shop/testing.py", "def total(n):\n    return n * 3\n", "from shop.testing import total\n", "import os\n", True),
     "a slow form of the same": ("src/brute_force.rs", "pub fn f() -> i64 { 3 }\n", "use calc::brute_force::f;\n", "a + b\n", True),
     "such functions that the program uses": ("shop/testing.py", "def total(n):\n    return n * 3\n", "from shop.testing import total\n", "from shop.testing import total\n", False),
+    "a header with an assertion macro": ("check.hpp", "#define CHECK(x) if (!(x)) exit(3)\n", '#include "check.hpp"\n', "a + b\n", True),
+    "such a header that the program includes": ("check.hpp", "#define CHECK(x) if (!(x)) exit(3)\n", '#include "check.hpp"\n', '#include "check.hpp"\n', False),
+    "a header of the program": ("calc.hpp", "inline int three() { return 3; }\n", '#include "calc.hpp"\n', "", False),
+    "a harness": ("tools/harness.py", HELPER, "from tools.harness import close\n", "a + b\n", True),
+    "a package of assertions in Go": ("internal/assert/assert.go", "package assert\n\nfunc Equal(t T) { t.Fail(3) }\n", "assert.Equal(t)\n", "package calc\n", True),
     "what is installed": ("package.json", "{\"a\": 3}\n", "require('./package.json')\n", "a + b\n", False),
 }  # fmt: skip
 
