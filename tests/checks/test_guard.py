@@ -158,6 +158,8 @@ VECTORS: dict[str, tuple[str, dict[str, str], dict[str, str]]] = {
     "setup.cfg": ("tooling", {"setup.cfg": "[flake8]\nmax = 1\n"}, {"setup.cfg": "[flake8]\nmax = 2\n"}),
     "tox.ini": ("tooling", {"tox.ini": "[testenv]\ncommands = pytest\n"}, {"tox.ini": "[testenv]\ncommands = true\n"}),
     "pytest.ini": ("tooling", {}, {"pytest.ini": "[pytest]\n"}),
+    "settings of behave": ("tooling", {"behave.ini": "[behave]\n"}, {"behave.ini": "[behave]\ndefault_tags = not @add\n"}),
+    "tests that CTest leaves out": ("tooling", {}, {"CTestCustom.cmake": "set(CTEST_CUSTOM_TESTS_IGNORE adds)\n"}),
     "options of prove": ("tooling", {}, {".proverc": "-I lib2\n"}),
     ".coveragerc": ("tooling", {".coveragerc": "a\n"}, {".coveragerc": "b\n"}),
     "ruff.toml": ("tooling", {"ruff.toml": "a = 1\n"}, {"ruff.toml": "a = 2\n"}),

@@ -23,7 +23,7 @@ _TOOLING = re.compile(
     r"|\.pnpmfile\.[cm]?js|\.cargo/config(?:\.toml)?|\.config/nextest\.toml|go\.work|vendor/modules\.txt|gradle\.properties|gradlew|gradle/wrapper/.+|mvnw"
     r"|\.mvn/.+|[Tt]askfile(?:\.dist)?\.ya?ml|[Rr]akefile(?:\.rb)?"
     r"|karma\.conf\.\w+|\.mocharc(?:\.\w+)?|\.nycrc(?:\.\w+)?|tsconfig[\w.-]*\.json|\.golangci\.(?:ya?ml|toml|json)|\.?clippy\.toml|\.?rustfmt\.toml"
-    r"|\.proverc|\.perlcriticrc|node\.config\.json|deno\.jsonc?|unittest\.cfg|dart_test\.yaml|\.busted|\.rubocop\w*\.yml|\.rspec|phpunit\.xml(?:\.dist)?|phpstan\.neon(?:\.dist)?|checkstyle\.xml|\.editorconfig-checker\.json"
+    r"|behave\.ini|\.behaverc|CTestCustom\.cmake|robot\.toml|\.proverc|\.perlcriticrc|node\.config\.json|deno\.jsonc?|unittest\.cfg|dart_test\.yaml|\.busted|\.rubocop\w*\.yml|\.rspec|phpunit\.xml(?:\.dist)?|phpstan\.neon(?:\.dist)?|checkstyle\.xml|\.editorconfig-checker\.json"
     r"|\.?codecov\.ya?ml|sonar-project\.properties|\.pre-commit-config\.ya?ml|lefthook\.ya?ml|\.semgrepignore|\.semgrep\.ya?ml"
     r"|\.gitlab-ci\.ya?ml|Jenkinsfile[\w.-]*|azure-pipelines\.ya?ml|\.travis\.ya?ml|bitbucket-pipelines\.ya?ml|\.drone\.ya?ml|\.cirrus\.ya?ml|appveyor\.ya?ml)$"
     r"|^\.(?:github/(?:workflows|actions)|circleci|buildkite|gitlab/ci|husky)/.+$"
