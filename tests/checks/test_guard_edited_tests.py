@@ -555,6 +555,14 @@ def test_data_that_only_tests_name_belongs_to_them(name: str) -> None:
     assert edited_tests(change, before.get, after.get, data=data).paths == data
 
 
+@pytest.mark.parametrize("path", ["schema.sql", "rules.json"])
+def test_a_file_that_only_tests_name_is_not_put_back_if_it_may_be_what_is_under_test(path: str) -> None:
+    before = {path: "3\n", "tests/run.sh": "cat ../FILE | diff - out.txt\n"}
+    change = change_between(before, {path: "4\n", "tests/run.sh": "cat ../FILE\n"})
+    tests = [f"cat ../{path} | diff - out.txt\n"]
+    assert data_of_tests(change, before.get, tests, []) == ()
+
+
 def test_a_module_with_a_name_of_tests_is_not_put_back_if_no_other_code_changes() -> None:
     before = {"testing.py": "def add(a, b):\n    return a + b\n"}
     change = change_between(before, {"testing.py": "def add(a, b):\n    return a - b\n"})

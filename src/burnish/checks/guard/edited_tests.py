@@ -81,11 +81,13 @@ def data_of_tests(change: Change, old_text: Text, tests: Sequence[str], code: Se
     """Changed files outside of the tests that hold their data: of the texts, only those of `tests` name them."""
     changed_code = [file for file in change.files if CODE.search(file.path) and not _is_of_tests(file)]
     found = []
-    for path in possible_data(change, old_text):
+    possible = possible_data(change, old_text)
+    has_program = any(not _is_of_tests(file) and (file.old_path or file.path) not in possible for file in change.files)
+    for path in possible:
         others = [file for file in changed_code if path not in (file.path, file.old_path)]
         old = old_text(path)
-        if helps_tests(path, old) and not others:
-            continue  # it may be the code under test
+        if not (others if helps_tests(path, old) else has_program):
+            continue  # it may be what is under test: a schema, a template
         texts = [text for text in code if text != old]
         if helps_tests(path, old):
             texts = [without_exports(text, path) for text in texts]

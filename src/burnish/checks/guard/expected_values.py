@@ -199,7 +199,7 @@ def _line_starts(source: str) -> list[int]:
 # -- data of tests --------------------------------------------------------------------------------
 
 _DATA = re.compile(
-    r"\.(?:jsonl?|ya?ml|csv|tsv|txt|xml|html?|svg|out|in|ok|ref|exp|sql|dat|bin|png|npy|npz|parquet|pkl|gz)$"
+    r"\.(?:jsonl?|ya?ml|csv|tsv|txt|xml|html?|svg|out|in|ok|ref|exp|dat|bin|png|npy|npz|parquet|pkl|gz)$"
 )
 CODE = re.compile(
     r"\.(?:py|pyi|[cm]?[jt]sx?|vue|svelte|go|rs|java|kt|scala|rb|php|cs|c|h|cc|cpp|hpp|swift|ex|exs|pl|pm|t|sh|bash|bats|mk|lua|toml|cfg|cmake|gradle|kts)$"
