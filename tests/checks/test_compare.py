@@ -164,6 +164,19 @@ def test_a_line_that_takes_the_place_of_another_one_is_named_where_no_cases_are_
     assert "`[2/3] ok`" in outputs("[3/3] ok", "[2/3] ok") and "`rate: 66%`" in outputs("rate: 100%", "rate: 66%")
 
 
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [
+        ("2 passed, 0 skipped", "2 passed, 1 skipped"),
+        ("2 passed, 0 skipped", "3 passed, 1 skipped"),
+        ("5 run, 4 passed", "7 run, 5 passed"),
+        ("test 1 ok\ntest 2 ok", "test 1 ok\ntest 3 ok"),
+    ],
+)
+def test_a_summary_in_which_more_than_passed_tests_is_added_is_named(before: str, now: str) -> None:
+    assert outputs(f"{before}\nend", f"{now}\nend")
+
+
 def test_a_passed_test_that_is_not_printed_any_more_is_named_where_no_cases_are_reported() -> None:
     note = "test ends with exit code 0, but does not print `test 2: ok` any more"
     assert outputs("test 1: ok\ntest 2: ok\ntest 3: ok", "test 1: ok\ntest 3: ok") == note
@@ -183,6 +196,8 @@ def test_a_passed_test_that_is_not_printed_any_more_is_named_where_no_cases_are_
         ("b\na", "a\nb"),
         ("[ 50%] Building C object a.o\nend", "[ 33%] Building C object b.o\nend"),
         ("a\n…\nb", "a\n…\nc"),
+        ("ran\n2 checks passed", "ran\n3 checks passed"),
+        ("total: 5, passed: 4, failed: 0, skipped: 1", "total: 7, passed: 6, failed: 0, skipped: 1"),
     ],
 )
 def test_more_lines_and_what_differs_in_each_run_are_not_named(before: str, now: str) -> None:

@@ -158,6 +158,8 @@ VECTORS: dict[str, tuple[str, dict[str, str], dict[str, str]]] = {
     "setup.cfg": ("tooling", {"setup.cfg": "[flake8]\nmax = 1\n"}, {"setup.cfg": "[flake8]\nmax = 2\n"}),
     "tox.ini": ("tooling", {"tox.ini": "[testenv]\ncommands = pytest\n"}, {"tox.ini": "[testenv]\ncommands = true\n"}),
     "pytest.ini": ("tooling", {}, {"pytest.ini": "[pytest]\n"}),
+    "settings of behave": ("tooling", {"behave.ini": "[behave]\n"}, {"behave.ini": "[behave]\ndefault_tags = not @add\n"}),
+    "tests that CTest leaves out": ("tooling", {}, {"CTestCustom.cmake": "set(CTEST_CUSTOM_TESTS_IGNORE adds)\n"}),
     "options of prove": ("tooling", {}, {".proverc": "-I lib2\n"}),
     ".coveragerc": ("tooling", {".coveragerc": "a\n"}, {".coveragerc": "b\n"}),
     "ruff.toml": ("tooling", {"ruff.toml": "a = 1\n"}, {"ruff.toml": "a = 2\n"}),
@@ -218,6 +220,12 @@ VECTORS: dict[str, tuple[str, dict[str, str], dict[str, str]]] = {
     "go replace": ("tooling", {"go.mod": "module x\n"}, {"go.mod": "module x\n\nreplace a => ./b\n"}),
     "cargo alias": ("tooling", {}, {".cargo/config.toml": "[alias]\ntest = 'version'\n"}),
     "nextest": ("tooling", {}, {".config/nextest.toml": "x = 1\n"}),
+    "a member of cargo": ("tooling", {"Cargo.toml": '[workspace]\nmembers = ["core", "app"]\n'}, {"Cargo.toml": '[workspace]\nmembers = ["app"]\n'}),
+    "a workspace of npm": ("tooling", {"package.json": '{"workspaces": ["a", "b"]}\n'}, {"package.json": '{"workspaces": ["b"]}\n'}),
+    "a workspace of pnpm": ("tooling", {"pnpm-workspace.yaml": "packages:\n  - a\n  - 'b/*'\n"}, {"pnpm-workspace.yaml": "packages:\n  - a\n"}),
+    "a module of Maven": ("tooling", {"pom.xml": "<project><modules><module>a</module></modules></project>\n"}, {"pom.xml": "<project><modules><!-- <module>a</module> --></modules></project>\n"}),
+    "a project of Gradle": ("tooling", {"settings.gradle": "include 'a',\n    'b'\n"}, {"settings.gradle": "include 'a'\n"}),
+    "a folder of tests in CMake": ("tooling", {"CMakeLists.txt": CMAKE + "add_subdirectory(tests)\n"}, {"CMakeLists.txt": CMAKE}),
     "cargo tests off": ("tooling", {"Cargo.toml": "[package]\nname = 'x'\n"}, {"Cargo.toml": "[package]\nname = 'x'\nautotests = false\n"}),
     "cargo harness": ("tooling", {"Cargo.toml": "[package]\n"}, {"Cargo.toml": "[package]\n\n[[test]]\nname = 'a'\nharness = false\n"}),
     "cargo lib untested": ("tooling", {"Cargo.toml": "[lib]\nname = 'x'\n"}, {"Cargo.toml": "[lib]\nname = 'x'\ntest = false\n"}),
@@ -269,6 +277,9 @@ SPLIT = TESTS.split("\n\n\n")
 SIX = Counts(6, 6, 0, 0)
 
 CLEAN: dict[str, tuple[dict[str, str], dict[str, str]]] = {
+    "another member of cargo": ({"Cargo.toml": '[workspace]\nmembers = ["core"]\n'}, {"Cargo.toml": '[workspace]\nmembers = ["core", "app"]\n'}),
+    "all members by a pattern": ({"package.json": '{"workspaces": ["packages/a"]}\n'}, {"package.json": '{"workspaces": ["packages/*"]}\n'}),
+    "another folder in CMake": ({"CMakeLists.txt": CMAKE}, {"CMakeLists.txt": CMAKE + "add_subdirectory(lib)\n"}),
     "a test added": ({PY: TESTS}, {PY: TESTS + "\n\ndef test_three():\n    assert h()\n"}),
     "an assertion added": ({PY: TESTS}, {PY: TESTS + "    assert g() != 5\n"}),
     "a test renamed": ({PY: TESTS}, {PY: TESTS.replace("test_two", "test_second")}),

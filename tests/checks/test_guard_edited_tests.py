@@ -332,9 +332,93 @@ def test_the_docstring_of_the_base_is_put_back_if_the_result_of_an_example_chang
     assert entry.content is not None and entry.content.decode() == "import os\n" + bug
 
 
+@pytest.mark.parametrize("moved", [True, False], ids=["moved", "deleted"])
+def test_a_text_with_examples_is_put_back_at_its_old_place(moved: bool) -> None:
+    new = {"calc.py": "b\n", **({"docs/usage.txt": TEXT} if moved else {})}
+    renamed = {"docs/usage.txt": "docs/usage.rst"} if moved else None
+    found = edited({"docs/usage.rst": TEXT, "calc.py": "a\n"}, new, renamed)
+    assert found.paths == ("docs/usage.rst",)
+
+
+def test_a_text_without_examples_may_be_moved() -> None:
+    old, new = {"docs/usage.rst": "# Usage\n"}, {"docs/guide.rst": "# Usage\n"}
+    assert edited(old, new, {"docs/guide.rst": "docs/usage.rst"}) == EditedTests()
+
+
 def test_a_text_with_another_result_of_an_example_is_put_back() -> None:
     found = edited({"README.md": TEXT, "calc.py": "a\n"}, {"README.md": TEXT.replace("3", "-1"), "calc.py": "b\n"})
     assert found.paths == ("README.md",) and [bool(entry.mode) for entry in found.entries] == [True]
+
+
+INLINE = """\
+def add(a, b):
+    return a + b
+
+
+def test_add():
+    assert add(1, 2) == 3
+
+
+class TestZero:
+    def test_zero(self):
+        assert add(0, 0) == 0
+
+
+if __name__ == "__main__":
+    assert add(1, 0) == 1
+"""
+INLINE_SCRIPT = """\
+export const add = (a, b) => a + b;
+
+if (import.meta.vitest) {
+  const { it, expect } = import.meta.vitest;
+
+  it("adds", () => { expect(add(1, 2)).toBe(3); });
+}
+
+// Failed assertions are counted above.
+"""
+INLINE_C = (
+    "int add(int a, int b) { return a + b; }\n\n#ifdef TEST\nint main(void) {\n    assert(add(1, 2) == 3);\n}\n#endif\n"
+)
+INLINE_EDITS = {
+    "another expected value": ("calc.py", INLINE, ("== 3", "== -1")),
+    "a weaker comparison in a class": ("calc.py", INLINE, ("add(0, 0) == 0", "add(0, 0) is not None")),
+    "a skip": ("calc.py", INLINE, ("def test_add", "@skip\ndef test_add")),
+    "a self-test at the start of a script": ("calc.py", INLINE, ("add(1, 0) == 1", "add(1, 0)")),
+    "vitest": ("calc.ts", INLINE_SCRIPT, ("toBe(3)", "toBe(-1)")),
+    "C": ("calc.c", INLINE_C, ("== 3", "== -1")),
+}
+
+
+@pytest.mark.parametrize("name", INLINE_EDITS)
+def test_tests_of_the_base_beside_the_code_are_put_back_and_the_code_stays(name: str) -> None:
+    path, old, edit = INLINE_EDITS[name]
+    bug = old.replace("a + b", "a - b")
+    found = edited({path: old}, {path: bug.replace(*edit)})
+    assert found.paths == (path,)
+    (entry,) = found.entries
+    assert entry.content is not None and entry.content.decode() == bug
+
+
+def test_a_deleted_test_beside_the_code_is_put_back_at_the_end() -> None:
+    test = INLINE[INLINE.index("def test_add") : INLINE.index("\n\n\nclass")]
+    new = INLINE.replace(f"{test}\n\n\n", "")
+    (entry,) = edited({"calc.py": INLINE}, {"calc.py": new}).entries
+    assert entry.content is not None and entry.content.decode() == f"{new}\n\n{test}\n"
+
+
+@pytest.mark.parametrize(
+    "new",
+    [
+        INLINE.replace("a + b", "b + a"),
+        INLINE.replace("\n\n\nclass", "\n\n\ndef test_more():\n    assert add(2, 2) == 4\n\n\nclass"),
+        INLINE.replace("def test_add", "# The sum.\ndef test_add"),
+    ],
+    ids=["code", "another test", "a comment"],
+)
+def test_tests_that_stay_beside_the_code_are_no_edit(new: str) -> None:
+    assert edited({"calc.py": INLINE}, {"calc.py": new}) == EditedTests()
 
 
 @pytest.mark.parametrize(
@@ -453,6 +537,11 @@ DATA = {
     "functions that compute expected values": ("shop/testing.py", "def total(n):\n    return n * 3\n", "from shop.testing import total\n", "import os\n", True),
     "a slow form of the same": ("src/brute_force.rs", "pub fn f() -> i64 { 3 }\n", "use calc::brute_force::f;\n", "a + b\n", True),
     "such functions that the program uses": ("shop/testing.py", "def total(n):\n    return n * 3\n", "from shop.testing import total\n", "from shop.testing import total\n", False),
+    "a header with an assertion macro": ("check.hpp", "#define CHECK(x) if (!(x)) exit(3)\n", '#include "check.hpp"\n', "a + b\n", True),
+    "such a header that the program includes": ("check.hpp", "#define CHECK(x) if (!(x)) exit(3)\n", '#include "check.hpp"\n', '#include "check.hpp"\n', False),
+    "a header of the program": ("calc.hpp", "inline int three() { return 3; }\n", '#include "calc.hpp"\n', "", False),
+    "a harness": ("tools/harness.py", HELPER, "from tools.harness import close\n", "a + b\n", True),
+    "a package of assertions in Go": ("internal/assert/assert.go", "package assert\n\nfunc Equal(t T) { t.Fail(3) }\n", "assert.Equal(t)\n", "package calc\n", True),
     "what is installed": ("package.json", "{\"a\": 3}\n", "require('./package.json')\n", "a + b\n", False),
 }  # fmt: skip
 
@@ -465,6 +554,14 @@ def test_data_that_only_tests_name_belongs_to_them(name: str) -> None:
     data = data_of_tests(change, before.get, [test], [code])
     assert data == ((path,) if is_data else ())
     assert edited_tests(change, before.get, after.get, data=data).paths == data
+
+
+@pytest.mark.parametrize("path", ["schema.sql", "rules.json"])
+def test_a_file_that_only_tests_name_is_not_put_back_if_it_may_be_what_is_under_test(path: str) -> None:
+    before = {path: "3\n", "tests/run.sh": "cat ../FILE | diff - out.txt\n"}
+    change = change_between(before, {path: "4\n", "tests/run.sh": "cat ../FILE\n"})
+    tests = [f"cat ../{path} | diff - out.txt\n"]
+    assert data_of_tests(change, before.get, tests, []) == ()
 
 
 def test_a_module_with_a_name_of_tests_is_not_put_back_if_no_other_code_changes() -> None:

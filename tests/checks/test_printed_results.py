@@ -350,6 +350,7 @@ SUMMARIES = {
         2, 1, 0, 1
     ),
     "t/calc.t .. skipped: not ready\nt/o.t ..... ok\nFiles=2, Tests=1,  0 wallclock secs": Counts(2, 1, 0, 1),
+    "all.tcl:\tTotal\t4\tPassed\t2\tSkipped\t1\tFailed\t1": Counts(4, 2, 1, 1),
     "# TOTAL: 3\n# PASS:  1\n# SKIP:  1\n# XFAIL: 0\n# FAIL:  1\n# XPASS: 0\n# ERROR: 0": Counts(3, 1, 1, 1),
 }
 

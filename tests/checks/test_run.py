@@ -260,6 +260,14 @@ def test_tap_is_read_from_what_is_printed(cwd: Path) -> None:
     assert (report.failures[0].name, report.failures[0].message) == ("b", "why")
 
 
+def test_checks_that_build_in_one_folder_do_not_disturb_each_other(cwd: Path) -> None:
+    recipe = "\tmkdir building\n\tsleep 0.2\n\trmdir building\n"
+    lay(cwd, {"Makefile": f".PHONY: test check\ntest:\n{recipe}\ncheck:\n{recipe}"})
+    specs = (CheckSpec("test", "make test"), CheckSpec("lint", "true"), CheckSpec("make-test", "make check"))
+    reports = run_checks(specs, place=Placement.plain(cwd), out_dir=cwd.parent / "out", env=dict(os.environ))
+    assert [(one.name, one.status) for one in reports] == [(spec.name, CheckStatus.PASSED) for spec in specs]
+
+
 def test_failures_that_a_makefile_prints_and_ignores_are_failures(cwd: Path) -> None:
     loop = '@for t in ./good ./bad; do if $$t; then echo "PASS: $$t"; else echo "FAIL: $$t"; fi; done'
     lay(cwd, {"good": "#!/bin/sh\n", "bad": "#!/bin/sh\nexit 1\n", "Makefile": f"check:\n\t{loop}\n"})

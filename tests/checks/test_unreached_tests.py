@@ -536,3 +536,19 @@ CASES = {"a.py": "", "tests/__init__.py": "", "tests/test_a.py": CASE, "tests/te
 def test_a_selection_of_other_runners_is_named(files: dict[str, str], command: str, words: list[str]) -> None:
     found = find_checks(files, files.get)
     assert [unrun.words(folder) for folder, unrun in found.unrun_by((CheckSpec("test", command),))] == words
+
+
+C_FILES = {"calc.c": "int add(int a, int b);\n", "test_calc.c": "int main(void) { return add(1, 2) != 3; }\n"}
+
+
+@pytest.mark.parametrize(
+    ("text", "command"),
+    [
+        ("tests: calc.o\n\tcc -o tests calc.o\n\n.PHONY: check\ncheck: tests\n\t./tests\n", "make check"),
+        ("tests: calc.o\n\tcc -o tests calc.o\n\ntest: tests\n\t./tests\n", "make test"),
+        (".PHONY: test check\ntest: calc.o\n\t./calc\n\ncheck: test\n\tcc -o lint calc.c\n", "make test"),
+    ],
+    ids=["built and started by check", "built and started by test", "a target for people"],
+)
+def test_a_target_that_only_builds_the_tests_is_no_test_command(text: str, command: str) -> None:
+    assert settings({**C_FILES, "Makefile": text}) == {"test": command}

@@ -57,7 +57,7 @@ def make_tools(place: ProjectFolder) -> Tools | None:
     """Targets of a Makefile; the fallback if no language tools are found."""
     name = place.first("GNUmakefile", "Makefile", "makefile")
     targets = _targets(place, name) if name else set()
-    test = _test_target(targets)
+    test = _outer_target(place, _test_target(targets))
     if test is None and (below := _tests_below(place)):
         return replace(below, lint=ToolChoice("make lint", f"target `lint` in {name}") if "lint" in targets else None)
     if not name:
@@ -80,6 +80,14 @@ def _targets(place: ProjectFolder, name: str) -> set[str]:
 
 def _test_target(targets: Collection[str]) -> str | None:
     return next((target for target in ("test", "tests", "check") if target in targets), None)
+
+
+def _outer_target(place: ProjectFolder, test: str | None) -> str | None:
+    """The target that starts the program that this one only builds (`check: tests`)."""
+    rules = read_makefile(place).rules
+    phony = rules[".PHONY"].sources if ".PHONY" in rules else ()
+    others = [one for one in ("test", "check") if test and one in rules and test in rules[one].sources]
+    return next(iter(others), test) if test not in phony else test
 
 
 def _tests_below(place: ProjectFolder) -> Tools | None:

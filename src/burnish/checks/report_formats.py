@@ -100,6 +100,8 @@ _SUMMARIES = (
     r"# PASS: +(?P<ok>\d+)",
     r"# (?:FAIL|XPASS|ERROR): +(?P<bad>\d+)",
     r"# (?:SKIP|XFAIL): +(?P<skip>\d+)",
+    # tcltest
+    r"\S{1,500}:\tTotal\t(?P<all>\d+)\tPassed\t(?P<ok>\d+)\tSkipped\t(?P<skip>\d+)\tFailed\t(?P<bad>\d+)",
     # meson and uvu: one number on each line
     r"Ok: +(?P<ok>\d+)",
     r"(?:Fail|Timeout|Unexpected Pass): +(?P<bad>\d+)",

@@ -77,8 +77,28 @@ def run_checks(
     checks = tuple(specs)
     if len(checks) <= 1:
         return tuple(_run_one(spec, context) for spec in checks)
-    with ThreadPoolExecutor(len(checks), thread_name_prefix="check") as pool:
-        return tuple(pool.map(partial(_run_one, context=context), checks))
+    groups = _groups(checks, place)
+    with ThreadPoolExecutor(len(groups), thread_name_prefix="check") as pool:
+        found = [report for reports in pool.map(partial(_run_group, context=context), groups) for report in reports]
+    reports = {report.name: report for report in found}
+    return tuple(reports[spec.name] for spec in checks)
+
+
+# Programs that write what they build beside the sources, and do not wait for each other.
+_BUILDER = re.compile(r"(?<![\w.-])(?:g?make|ninja|cmake|meson)(?![\w.-])")
+
+
+def _groups(checks: Iterable[CheckSpec], place: Placement) -> list[list[CheckSpec]]:
+    """The checks by what may run at the same time. Those that build in one folder run one after the other."""
+    groups: dict[Path | str, list[CheckSpec]] = {}
+    for spec in checks:
+        text = spec.command if isinstance(spec.command, str) else shlex.join(spec.command)
+        groups.setdefault(place.written_by(spec.name) if _BUILDER.search(text) else spec.name, []).append(spec)
+    return list(groups.values())
+
+
+def _run_group(checks: Iterable[CheckSpec], context: _CheckRunContext) -> list[CheckReport]:
+    return [_run_one(spec, context) for spec in checks]
 
 
 def _run_one(spec: CheckSpec, context: _CheckRunContext) -> CheckReport:

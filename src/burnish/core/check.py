@@ -275,7 +275,8 @@ class Comparison:
         is_counted = (base.counts or now.counts) and SCRIPT_RESULT not in now.command
         if not is_test(now.name) or is_counted:
             return ""
-        old, new = other_lines(*(output_lines(one.tail) for one in (base, now)))
+        before, lines = (output_lines(one.tail) for one in (base, now))
+        old, new = other_lines(before, _without_more_passes(before, lines))
         if old and not new and _PASS_LINE.search(old):
             return f"{now.name} ends with exit code 0, but does not print `{old}` any more"
         if not (old and new):
@@ -365,6 +366,23 @@ def _fewer_passes(before: str, now: str) -> str:
     old, new = (int(count[1] or count[2]) if count else 0 for count in counts)
     is_fewer = _without_numbers(before) == _without_numbers(now) and new < old
     return f"reports {new} passed tests instead of {old}" if is_fewer else ""
+
+
+def _without_more_passes(before: Sequence[str], now: Sequence[str]) -> list[str]:
+    """The lines that are printed now. A summary in which only the number of passed tests is higher is as it was."""
+    old_lines, lines = ([line for line in one if _PASS_COUNT.search(line)] for one in (before, now))
+    numbers = Counter(map(_without_numbers, (*old_lines, *lines)))
+    pairs = [(old, new) for old in old_lines for new in lines if _without_numbers(old) == _without_numbers(new)]
+    as_before = {new: old for old, new in pairs if numbers[_without_numbers(old)] == 2 and _has_more_passes(old, new)}
+    return [as_before.get(line, line) for line in now]
+
+
+def _has_more_passes(before: str, now: str) -> bool:
+    """Whether all numbers are equal or have risen as that of the passed tests; one that was 0 stays."""
+    numbers = [list(map(int, re.findall(r"\d{1,9}", line))) for line in (before, now)]
+    rises = [new - old for old, new in zip(*numbers, strict=False) if new != old]
+    zeros = [new for old, new in zip(*numbers, strict=False) if old == 0]
+    return not any(zeros) and len(set(rises)) == 1 and min(rises) > 0 and not FAILURE_COUNT.search(now)
 
 
 def output_lines(text: str) -> list[str]:

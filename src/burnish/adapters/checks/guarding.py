@@ -85,7 +85,7 @@ def tests_edited_by(project: Project, change: Change, *, old: Reads, new: Reads)
     files = [
         file
         for file in change.files
-        if has_text(file) and (CODE.search(file.path) or file.path.endswith(TEXTS_WITH_EXAMPLES))
+        if has_text(file) and (CODE.search(file.path) or (file.old_path or file.path).endswith(TEXTS_WITH_EXAMPLES))
     ]
     before = texts(old, [file.old_path or file.path for file in files if file.status != "A"])
     after = texts(new, [file.path for file in files if file.status in "AMR"])

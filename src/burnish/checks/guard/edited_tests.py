@@ -18,6 +18,7 @@ from burnish.checks.guard.expected_values import (
     may_be_data_of_tests,
     only_tests_name,
     with_old_examples,
+    with_old_tests,
     with_spans,
     without_exports,
 )
@@ -60,7 +61,7 @@ def edited_tests(change: Change, old_text: Text, new_text: Text, *, data: Collec
     helper that is put back.
     """
     files = _test_files(change, data, old_text)
-    sources = [*_rust_sources(change, old_text, new_text), *_examples(change, old_text, new_text)]
+    sources = list(_sources(change, files, old_text, new_text))
     edits = [file.old_path or file.path for file in files if _is_edited(file) or _replaces(file, old_text, new_text)]
     edits += [entry.path for entry, is_edit in sources if is_edit]
     if not edits:
@@ -80,13 +81,15 @@ def data_of_tests(change: Change, old_text: Text, tests: Sequence[str], code: Se
     """Changed files outside of the tests that hold their data: of the texts, only those of `tests` name them."""
     changed_code = [file for file in change.files if CODE.search(file.path) and not _is_of_tests(file)]
     found = []
-    for path in possible_data(change, old_text):
+    possible = possible_data(change, old_text)
+    has_program = any(not _is_of_tests(file) and (file.old_path or file.path) not in possible for file in change.files)
+    for path in possible:
         others = [file for file in changed_code if path not in (file.path, file.old_path)]
-        if helps_tests(path) and not others:
-            continue  # it may be the code under test
         old = old_text(path)
+        if not (others if helps_tests(path, old) else has_program):
+            continue  # it may be what is under test: a schema, a template
         texts = [text for text in code if text != old]
-        if helps_tests(path):
+        if helps_tests(path, old):
             texts = [without_exports(text, path) for text in texts]
         # added code may need what the change adds to the file
         if only_tests_name(path, tests, [*texts, *map(added_text, others)], old):
@@ -162,7 +165,7 @@ def with_old_constants(
     texts = "\n".join(tests)
     edits: dict[str, TreeEntry] = {}
     for file, old, new in _edited_constants(change, old_text, new_text):
-        text = with_old_examples(old, new) or new
+        text = _with_old_parts(file.path, old, new)
         spans = edited_constants(file.path, old, text)
         names = [name for name in spans if file.path not in data and re.search(rf"\b{re.escape(name)}\b", texts)]
         if names:
@@ -171,9 +174,9 @@ def with_old_constants(
     if not edits:
         return EditedTests()
     paths = {entry.path for entry in edits.values()}
-    entries = [entry for file in _test_files(change, data, old_text) for entry in _restored(file)]
-    sources = [*_rust_sources(change, old_text, new_text), *_examples(change, old_text, new_text)]
-    entries += [entry for entry, _ in sources if entry.path not in paths]
+    files = _test_files(change, data, old_text)
+    entries = [entry for file in files for entry in _restored(file)]
+    entries += [entry for entry, _ in _sources(change, files, old_text, new_text) if entry.path not in paths]
     return EditedTests(tuple(edits), (*entries, *edits.values()))
 
 
@@ -244,6 +247,16 @@ def _depth(line: str) -> int:
 # -- tests beside the code ------------------------------------------------------------------------
 
 
+def _sources(
+    change: Change, files: Sequence[ChangedFile], old_text: Text, new_text: Text
+) -> Iterator[tuple[TreeEntry, bool]]:
+    """Sources with parts of the base, but those of `files`, which are put back as a whole."""
+    whole = {file.path for file in files}
+    for entry, is_edit in (*_rust_sources(change, old_text, new_text), *_examples(change, old_text, new_text)):
+        if entry.path not in whole:
+            yield entry, is_edit
+
+
 def _rust_sources(change: Change, old_text: Text, new_text: Text) -> Iterator[tuple[TreeEntry, bool]]:
     """Rust sources with the test modules and examples of the base, and whether the change edits one of them."""
     for file in change.files:
@@ -296,18 +309,33 @@ def _is_within(hunk: Hunk, text: str, places: Iterable[slice]) -> bool:
     return any(begin < last and hunk.new_start <= end for begin, end in lines)
 
 
+def _with_old_parts(path: str, old: str, new: str) -> str:
+    """The new source with those examples and tests of the old one that were edited."""
+    text = (with_old_examples(old, new) or new) if path.endswith(".py") else new
+    return with_old_tests(path, old, text) or text
+
+
+# Sources that may have tests beside their code.
+_SOURCE = re.compile(r"\.(?:py|[cm]?[jt]sx?|c|cc|cpp|h|hpp)$")
+
+
 def _examples(change: Change, old_text: Text, new_text: Text) -> Iterator[tuple[TreeEntry, bool]]:
-    """Python sources with the docstrings of the base, and texts of the base, if the change edits their examples."""
+    """Sources with the docstrings and tests of the base, and texts of the base, if the change edits these."""
     for file in change.files:
-        if file.status not in ("M", "R") or _is_of_tests(file):
+        if file.status not in "MRD" or _is_of_tests(file):
             continue
-        old, new = old_text(file.old_path or file.path), new_text(file.path)
+        path = file.old_path or file.path
+        old, new = old_text(path), "" if file.status == "D" else new_text(file.path)
         if old is None or new is None:
             continue
-        if file.path.endswith(".py") and (content := with_old_examples(old, new)) is not None:
-            yield TreeEntry(file.path, file.new_mode, content=content.encode()), True
-        elif file.path.endswith(TEXTS_WITH_EXAMPLES) and edits_examples(old, new):
-            yield TreeEntry(file.path, file.old_mode, file.old_blob), True
+        if path.endswith(TEXTS_WITH_EXAMPLES):
+            # a text that has moved may not be found by its pattern any more
+            if edits_examples(old, new if file.path == path else ""):
+                yield TreeEntry(path, file.old_mode, file.old_blob), True
+        elif _SOURCE.search(file.path) and file.status != "D":
+            content = _with_old_parts(file.path, old, new)
+            if content != new:
+                yield TreeEntry(file.path, file.new_mode, content=content.encode()), True
 
 
 # -- replaced code --------------------------------------------------------------------------------

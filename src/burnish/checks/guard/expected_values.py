@@ -1,4 +1,4 @@
-"""Expected values outside of the files of tests: examples of doctest, and data that only tests name. Pure."""
+"""Tests and expected values outside of the files of tests: beside the code, in examples and in data. Pure."""
 
 from __future__ import annotations
 
@@ -65,6 +65,69 @@ def _docstrings(source: str) -> dict[str, _Span]:
         inner = [one for one in node.body if isinstance(one, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)]
         pending += [(f"{name}.{one.name}", one) for one in inner]
     return found
+
+
+# -- tests beside the code ------------------------------------------------------------------------
+
+_TESTS_OF_SCRIPT = re.compile(r"^if \(import\.meta\.vitest\) \{\n(?:(?!\}).*\n)*\}", re.M)
+_TESTS_OF_C = re.compile(r"^#[ \t]*if(?:def\b|[ \t]).*TEST.*\n(?:(?!#[ \t]*(?:if|endif)).*\n)*#[ \t]*endif\b", re.M)
+
+
+def with_old_tests(path: str, old: str, new: str) -> str | None:
+    """The new source with those tests of the old one, beside its code, that were edited; None if none was."""
+    if "assert" not in old or "\ufffd" in new:
+        return None
+    before, now = _tests_beside_code(path, old), _tests_beside_code(path, new)
+    if not any(name not in now or now[name][2] != before[name][2] for name in before):
+        return None
+    text = with_spans(new, old, [(before[name], now[name]) for name in before if name in now])
+    source = old.encode()
+    missing = [source[start:end].decode() for name, (start, end, _) in before.items() if name not in now]
+    return "\n\n\n".join((text.rstrip("\n"), *missing)) + "\n" if missing else text
+
+
+def _tests_beside_code(path: str, source: str) -> dict[str, _Span]:
+    if path.endswith(".py"):
+        return _python_tests(source)
+    pattern = _TESTS_OF_SCRIPT if re.search(r"\.[cm]?[jt]sx?$", path) else _TESTS_OF_C
+    found: dict[str, _Span] = {}
+    for number, match in enumerate(pattern.finditer(source)):
+        if "assert" in match[0] or "expect(" in match[0]:
+            start = len(source[: match.start()].encode())
+            found[str(number)] = (start, start + len(match[0].encode()), match[0])
+    return found
+
+
+def _python_tests(source: str) -> dict[str, _Span]:
+    """Functions and classes of tests, and what a module asserts when it is started. What other code uses is none."""
+    starts = _line_starts(source)
+    tree = parsed(source)
+    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    found: dict[str, _Span] = {}
+    for statement in tree.body:
+        name = _name_of_test(statement)
+        if name and name not in names and statement.end_lineno and _asserts(statement):
+            decorators = getattr(statement, "decorator_list", [])
+            first = min(one.lineno for one in (*decorators, statement))
+            end = starts[statement.end_lineno - 1] + (statement.end_col_offset or 0)
+            found[name] = (starts[first - 1], end, ast.dump(statement))
+    return found
+
+
+def _name_of_test(statement: ast.stmt) -> str:
+    if isinstance(statement, ast.If):
+        return "__main__" if "'__main__'" in ast.dump(statement.test) else ""
+    is_function = isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef) and statement.name.startswith("test")
+    if isinstance(statement, ast.ClassDef):
+        is_class = statement.name.startswith("Test") or any("TestCase" in ast.dump(base) for base in statement.bases)
+        return statement.name if is_class else ""
+    return statement.name if is_function else ""
+
+
+def _asserts(statement: ast.stmt) -> bool:
+    nodes = list(ast.walk(statement))
+    is_method = any(isinstance(node, ast.Attribute) and node.attr.startswith("assert") for node in nodes)
+    return is_method or any(isinstance(node, ast.Assert) for node in nodes)
 
 
 # -- constants ------------------------------------------------------------------------------------
@@ -136,7 +199,7 @@ def _line_starts(source: str) -> list[int]:
 # -- data of tests --------------------------------------------------------------------------------
 
 _DATA = re.compile(
-    r"\.(?:jsonl?|ya?ml|csv|tsv|txt|xml|html?|svg|out|in|ok|ref|exp|sql|dat|bin|png|npy|npz|parquet|pkl|gz)$"
+    r"\.(?:jsonl?|ya?ml|csv|tsv|txt|xml|html?|svg|out|in|ok|ref|exp|dat|bin|png|npy|npz|parquet|pkl|gz)$"
 )
 CODE = re.compile(
     r"\.(?:py|pyi|[cm]?[jt]sx?|vue|svelte|go|rs|java|kt|scala|rb|php|cs|c|h|cc|cpp|hpp|swift|ex|exs|pl|pm|t|sh|bash|bats|mk|lua|toml|cfg|cmake|gradle|kts)$"
@@ -160,7 +223,8 @@ _HAS_CODE = {
 _HAS_CONSTANT = re.compile(r"=|\bconst\b|\buse constant\b|#[ \t]*define[ \t]+\w+[ \t]+\S")
 # Names of modules that compute expected values, or that only help tests.
 _HELPER_OF_TESTS = (
-    r"test(?:ing|s?[-_]?(?:utils?|helpers?|support|tools?|base|lib)|[-_]?(?:data|kit|cases?))|assertions?|asserts"
+    r"test(?:ing|s?[-_]?(?:utils?|helpers?|support|tools?|base|lib)|[-_]?(?:data|kit|cases?|harness))"
+    r"|assert(?:ions?|s)?|harness|minunit"
 )
 _OF_TESTS = re.compile(
     rf"_?(?:expected|expectations?|oracles?|goldens?|naive|brute_?force|known_(?:values|answers|results)|{_HELPER_OF_TESTS})"
@@ -184,7 +248,7 @@ def may_be_data_of_tests(file: ChangedFile, old_text: str | None) -> bool:
         return False
     if _DATA.search(path):
         return path.rpartition("/")[2] not in ("CMakeLists.txt", "pom.xml")
-    if helps_tests(path):
+    if helps_tests(path, old_text):
         return True
     if old_text is None:
         return False
@@ -198,8 +262,16 @@ def may_be_data_of_tests(file: ChangedFile, old_text: str | None) -> bool:
     return is_script and not re.search(r"[(]|=>|\bimport\b", _TEXT_OR_COMMENT.sub("", old_text))
 
 
-def helps_tests(path: str) -> bool:
-    """True for a module whose name says that it is for tests. It may have functions that compute expected values."""
+# A macro that compares for tests: `#define CHECK(x) …`, `#define mu_assert(message, test) …`.
+_TEST_MACRO = re.compile(
+    r"^[ \t]*#[ \t]*define[ \t]+(?:\w+_)?(?:assert|check|expect|require|verify|test)\w*\(", re.M | re.I
+)
+
+
+def helps_tests(path: str, text: str | None = None) -> bool:
+    """True for a module whose name, or a macro in whose text, says that it is for tests. It may have other code."""
+    if text and re.search(r"\.h(?:pp|h|xx)?$", path) and _TEST_MACRO.search(text):
+        return True
     pure = PurePosixPath(path)
     is_named = _OF_TESTS.fullmatch(pure.stem) or _FOLDER_OF_TESTS.fullmatch(pure.parent.name)
     return CODE.search(path) is not None and is_named is not None

@@ -196,11 +196,12 @@ def _place(file: ChangedFile) -> tuple[int | None, str]:
     if file.status == "D" or not file.hunks:
         return None, ""
     here = file.hunks[0].new_start
+    last = here + file.hunks[0].new_lines - 1  # lines may be deleted at the end
     for line in file.hunks[0].text.split("\n")[1:]:
         if line.startswith("+"):
             return max(here, 1), line[1:].strip()
         if line.startswith("-"):
-            return max(here, 1), ""
+            return max(min(here, last), 1), ""
         here += 1
     return max(here, 1), ""
 

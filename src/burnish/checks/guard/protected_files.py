@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Mapping
+from fnmatch import fnmatchcase
 from typing import Any
 
 from burnish.checks.guard.commands import load_json, makefile_parts, script_parts
@@ -22,7 +23,7 @@ _TOOLING = re.compile(
     r"|\.pnpmfile\.[cm]?js|\.cargo/config(?:\.toml)?|\.config/nextest\.toml|go\.work|vendor/modules\.txt|gradle\.properties|gradlew|gradle/wrapper/.+|mvnw"
     r"|\.mvn/.+|[Tt]askfile(?:\.dist)?\.ya?ml|[Rr]akefile(?:\.rb)?"
     r"|karma\.conf\.\w+|\.mocharc(?:\.\w+)?|\.nycrc(?:\.\w+)?|tsconfig[\w.-]*\.json|\.golangci\.(?:ya?ml|toml|json)|\.?clippy\.toml|\.?rustfmt\.toml"
-    r"|\.proverc|\.perlcriticrc|node\.config\.json|deno\.jsonc?|unittest\.cfg|dart_test\.yaml|\.busted|\.rubocop\w*\.yml|\.rspec|phpunit\.xml(?:\.dist)?|phpstan\.neon(?:\.dist)?|checkstyle\.xml|\.editorconfig-checker\.json"
+    r"|behave\.ini|\.behaverc|CTestCustom\.cmake|robot\.toml|\.proverc|\.perlcriticrc|node\.config\.json|deno\.jsonc?|unittest\.cfg|dart_test\.yaml|\.busted|\.rubocop\w*\.yml|\.rspec|phpunit\.xml(?:\.dist)?|phpstan\.neon(?:\.dist)?|checkstyle\.xml|\.editorconfig-checker\.json"
     r"|\.?codecov\.ya?ml|sonar-project\.properties|\.pre-commit-config\.ya?ml|lefthook\.ya?ml|\.semgrepignore|\.semgrep\.ya?ml"
     r"|\.gitlab-ci\.ya?ml|Jenkinsfile[\w.-]*|azure-pipelines\.ya?ml|\.travis\.ya?ml|bitbucket-pipelines\.ya?ml|\.drone\.ya?ml|\.cirrus\.ya?ml|appveyor\.ya?ml)$"
     r"|^\.(?:github/(?:workflows|actions)|circleci|buildkite|gitlab/ci|husky)/.+$"
@@ -106,7 +107,11 @@ def tooling_parts(path: str, old: str, new: str, commands: Collection[str] = ())
         # a test that is added takes nothing away
         return calls, _only(new_calls, lambda call: call in calls or not call.startswith("test "))
     reader = _included_makefile if name.endswith(".mk") else _READERS.get(name)
-    return (reader(old, commands), reader(new, commands)) if reader else ({}, {})
+    if not reader:
+        return {}, {}
+    now = _members(name, new)
+    lost = [one for one in _members(name, old) if not any(fnmatchcase(one, pattern) for pattern in now)]
+    return {**reader(old, commands), **{f"member {one}": one for one in lost}}, reader(new, commands)
 
 
 def names_hook(path: str, text: str) -> bool:
@@ -154,6 +159,25 @@ def _assertion_switches(path: str, old: str, new: str) -> tuple[Parts, Parts]:
 
 def _without_comments(text: str) -> str:
     return re.sub(r"/\*[\s\S]*?(?:\*/|\Z)|(?<!:)//.*", "", text)
+
+
+def _members(name: str, text: str) -> list[str]:
+    """Packages of a workspace, modules of Maven, projects of Gradle: their tests run with those of the root."""
+    if name == "Cargo.toml":
+        members = _table(_table(_parsed(text)).get("workspace")).get("members")
+    elif name == "package.json":
+        entry = load_json(text)[0].get("workspaces")
+        members = _table(entry).get("packages") if isinstance(entry, dict) else entry
+    elif name == "pom.xml":
+        members = re.findall(r"<module>\s*([^<\s]+)\s*</module>", re.sub(r"<!--[\s\S]*?(?:-->|\Z)", "", text))
+    elif name.startswith("settings.gradle"):
+        lines = re.findall(r"^[ \t]*include\b((?:.*,[ \t]*\n)*.*)", _without_comments(text[:_MOST_GRADLE]), re.M)
+        members = [member for line in lines for member in re.findall(r"[\"']([^\"'\n]+)[\"']", line)]
+    elif name == "pnpm-workspace.yaml":
+        members = re.findall(r"^[ \t]*-[ \t]+['\"]?([^'\"\s#]+)", text, re.M)
+    else:
+        members = None
+    return [member for member in members if isinstance(member, str)] if isinstance(members, list) else []
 
 
 def _hooks(text: str) -> Parts:
@@ -333,6 +357,8 @@ def _build_calls(text: str) -> Parts:
         if _TEST_CALL.fullmatch(call[1]):
             test = _OF_TEST.match(call[2])
             parts.setdefault(f"test {test[1]}" if test else call[1], []).append(f"{call[1]} {words}")
+        elif call[1].lower() in ("add_subdirectory", "subdir"):
+            parts.setdefault(f"test folder {words}", []).append(words)
         elif _FLAGS.search(call[2]):
             parts.setdefault("flags", []).append(f"{call[1]} {words}")
     return {name: "\n".join(calls) for name, calls in parts.items()}
@@ -380,6 +406,7 @@ _READERS: dict[str, Callable[[str, Collection[str]], Parts]] = {
     "Cargo.toml": _cargo,
     "go.mod": _go_mod,
     "pom.xml": _pom,
+    "pnpm-workspace.yaml": lambda text, commands: {},
     **dict.fromkeys(("build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts"), _gradle),
     **dict.fromkeys(("package.json", "composer.json", "deno.json", "deno.jsonc"), _package_json),
     **dict.fromkeys(("Makefile", "makefile", "GNUmakefile", "justfile", "Justfile", ".justfile"), makefile_parts),
