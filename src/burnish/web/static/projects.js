@@ -1,5 +1,5 @@
 // The list of projects: updated every few seconds while the page is visible.
-import { api, attempt, fragment, grow, make, swap, toast } from "./burnish.js";
+import { api, attempt, fragment, grow, make, showWords, swap, toast } from "./burnish.js";
 
 setInterval(async () => {
   if (document.getElementById("no-projects") && !document.hidden) return reloadIfAny();
@@ -38,7 +38,7 @@ form?.addEventListener("submit", async (event) => {
     showAdded(await api("POST", "/projects", { path: form.elements.path.value }));
     form.reset();
   } catch (problem) {
-    error.textContent = `${problem.message} ${problem.hint ?? ""}`;
+    showWords(error, `${problem.message} ${problem.hint ?? ""}`);
     error.hidden = false;
     form.elements.path.focus();
   } finally {
