@@ -39,13 +39,15 @@ function toChoice(choice, words) {
   toast(`${words} cannot be chosen now.`, { hint: isHere ? "Press a to go to what the task needs." : "No decision is needed." });
 }
 
+// a task that was removed has no tabs
+const onChanges = () => document.getElementById("changes")?.hidden === false;
+
 export function startKeys() {
-  document.addEventListener("stray-letter", () => {
+  document.addEventListener("stray-letter", ({ detail: idle }) => {
+    if (idle?.when === onChanges) return toast("This key is for the changes.", { hint: "Press 2 to open them." });
     const field = DECISIONS.map((selector) => document.querySelector(selector)).find((one) => one && visible(one));
     if (field?.matches("textarea, input")) toast("No field has the focus.", { hint: "Press a to write your note." });
   });
-  // a task that was removed has no tabs
-  const onChanges = () => document.getElementById("changes")?.hidden === false;
   addKeys("Read the change", [
     { keys: ["j", "k"], words: "next or previous line", isStep: true, run: (event) => step(event.key === "j" ? 1 : -1), when: onChanges },
     { keys: ["J", "K"], words: "choose several lines", run: (event) => step(event.key === "J" ? 1 : -1, true), when: onChanges },
@@ -57,7 +59,7 @@ export function startKeys() {
     { keys: ["s"], words: "both sides beside each other, or one", run: () => press("[data-split]"), when: onChanges, careful: true },
     { keys: ["i"], words: "ignore white space, or show it", run: () => press("[data-ignore-space]"), when: onChanges, careful: true },
     { keys: ["b"], words: "choose which changes are shown", run: toSpan,
-      when: () => onChanges() && document.getElementById("span"), careful: true },
+      when: onChanges, careful: true },
     { keys: ["r"], words: "reply to the finding", run: () => rule("r", "[data-rule=reply]"), careful: true, needs: "reviewer" },
     { keys: ["w"], words: "waive, resolve or reopen the finding", run: () => rule("w", "[data-rule]:not([data-rule=reply])"),
       careful: true, needs: "reviewer" },
@@ -136,6 +138,7 @@ function rule(key, selector) {
 
 function toSpan() {
   const choice = document.getElementById("span");
+  if (!choice) return toast("All changes are shown.", { hint: "There is only one review, so nothing can be compared with it." });
   choice.scrollIntoView({ block: "center" });
   choice.focus({ preventScroll: true });
 }
