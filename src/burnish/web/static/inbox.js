@@ -128,7 +128,8 @@ function tellLeft(left, name) {
   const waiting = left.filter((one) => one.status === "waiting_approval");
   const numbers = waiting.map((one) => `${name}T${one.id}`).join(", ");
   const words = waiting.length === 1 ? `${numbers} waits for your decision again.` : `${waiting.length} tasks wait for your decision again.`;
-  const hint = `${waiting.length > 1 ? `${numbers}: ` : ""}${waiting[0]?.why}`;
+  const why = "The target has moved: look at both together.";
+  const hint = waiting.length > 1 ? `${numbers}. ${why}` : why;
   if (waiting.length) toast(words, { hint, closable: true });
   tellSkipped(left.filter((one) => !waiting.includes(one)), name);
 }
