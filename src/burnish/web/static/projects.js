@@ -46,6 +46,15 @@ form?.addEventListener("submit", async (event) => {
   }
 });
 
+/** The palette leads here. */
+function toForm() {
+  if (location.hash !== "#add" || !form) return;
+  form.closest("details")?.setAttribute("open", "");
+  form.elements.path.focus();
+}
+addEventListener("hashchange", toForm);
+toForm();
+
 function showAdded({ key, name, is_new: isNew, trusted, trust_command: command }) {
   const box = document.getElementById("added");
   const link = make("a", { href: `/p/${encodeURIComponent(key)}`, textContent: name });
@@ -66,6 +75,8 @@ document.addEventListener("click", async (event) => {
   button.disabled = false;
   if (!isForgotten) return;
   button.closest("li").hidden = true;
+  // it names the project that was added last
+  document.getElementById("added").hidden = true;
   const undo = async () => {
     await api("POST", "/projects", { path: root });
     location.reload();
