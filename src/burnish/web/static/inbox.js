@@ -127,7 +127,8 @@ async function mergeAll(button) {
 function tellLeft(left, name) {
   const waiting = left.filter((one) => one.status === "waiting_approval");
   const numbers = waiting.map((one) => `${name}T${one.id}`).join(", ");
-  const words = waiting.length === 1 ? `${numbers} waits for your decision again.` : `${waiting.length} tasks wait for your decision again.`;
+  const who = waiting.length === 1 ? `${numbers} waits` : `${waiting.length} tasks wait`;
+  const words = `${who} for your decision again.`;
   const why = "The target has moved: look at both together.";
   const hint = waiting.length > 1 ? `${numbers}. ${why}` : why;
   if (waiting.length) toast(words, { hint, closable: true });
