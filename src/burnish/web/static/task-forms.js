@@ -77,6 +77,8 @@ function nameMainButton(form) {
   const leave = form.querySelector("[data-leave]");
   if (leave) leave.textContent = isOverride ? "Close the reasons" : "Leave the note";
   const { note } = form.elements;
+  // a decision about a branch that has moved has none
+  if (!note) return;
   note.dataset.usual ??= note.placeholder;
   note.placeholder = isOverride ? "Why you approve it (press a)" : note.dataset.usual;
 }
