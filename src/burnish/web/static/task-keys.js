@@ -121,7 +121,8 @@ function focus(element) {
   if (!element.hasAttribute("tabindex")) element.tabIndex = -1;
   element.focus({ preventScroll: true });
   const box = element.getBoundingClientRect();
-  const edge = Math.min(innerHeight, document.querySelector(".floor").getBoundingClientRect().top);
+  // people who only look have no decision
+  const edge = Math.min(innerHeight, document.querySelector(".floor").getBoundingClientRect().top || innerHeight);
   if (box.top < 130 || box.bottom > edge - 20) element.scrollIntoView({ block: "center" });
 }
 
