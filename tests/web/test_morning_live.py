@@ -544,3 +544,80 @@ def test_the_page_of_a_task_asks_for_its_change_once(opened: Browser, served: Se
         page.wait_for_selector(".lines")
         page.wait_for_timeout(300)
         assert len(asked) == 1
+
+
+def test_a_draft_is_edited_in_its_place_and_its_line_has_the_focus_afterwards(opened: Browser, served: Served) -> None:
+    with logged_in(opened, served, height=720) as page:
+        open_task(page, served, 2)
+        page.wait_for_selector(".file[open] .lines")
+        page.keyboard.press("j")
+        page.keyboard.press("c")
+        page.keyboard.type("Why")
+        page.keyboard.press("Control+Enter")
+        page.get_by_role("button", name="Edit", exact=True).press("Enter")
+        form = page.locator(".draft [data-comment]")
+        form.wait_for()
+        # the text stands there once, and the whole form is above the decision
+        assert not page.locator(".draft > .text").is_visible()
+        edges = "document.querySelector('.draft [data-comment]').getBoundingClientRect().bottom <= "
+        until(page, f"{edges}document.querySelector('.floor').getBoundingClientRect().top")
+        page.keyboard.type(" so?")
+        page.keyboard.press("Control+Enter")
+        page.wait_for_selector(".draft > .text:has-text('Why so?')")
+        until(page, "document.activeElement.matches('.lines tr')")
+        page.get_by_role("button", name="Delete", exact=True).press("Enter")
+        page.wait_for_selector(".draft", state="detached")
+
+
+def test_a_key_that_does_not_apply_says_why_and_going_to_the_decision_moves_nothing(
+    opened: Browser, served: Served
+) -> None:
+    with logged_in(opened, served, height=720) as page:
+        open_task(page, served, 2)
+        page.wait_for_selector(".file[open] .lines")
+        page.keyboard.press("b")
+        page.wait_for_selector(".toast:has-text('All changes are shown.')")
+        page.keyboard.press("A")
+        until(page, "document.activeElement.value === 'approve'")
+        assert page.evaluate("scrollY") == 0
+        page.keyboard.press("1")
+        page.wait_for_selector("#story:not([hidden])")
+        page.keyboard.press("j")
+        page.wait_for_selector(".toast:has-text('This key is for the changes.')")
+
+
+def test_arrows_go_through_more_and_a_form_is_sent_from_its_last_field(opened: Browser, served: Served) -> None:
+    with logged_in(opened, served, height=720) as page:
+        open_task(page, served, 2)
+        page.keyboard.press("m")
+        page.wait_for_selector("#more[open]")
+        page.keyboard.press("ArrowUp")
+        until(page, "document.activeElement.dataset.act === 'cancel'")
+        page.keyboard.press("ArrowUp")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#outside[open]")
+        page.keyboard.type("Looks fine.")
+        page.keyboard.press("Control+Enter")
+        page.wait_for_selector("#outside .error code:has-text('Verdict: approved')")
+        assert "`" not in page.locator("#outside .error").inner_text()
+        page.keyboard.press("Tab")
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("Control+Enter")
+        page.wait_for_selector("#outcome:has-text('Recorded the review of T2: it is approved.')")
+
+
+def test_merging_all_says_which_tasks_wait_for_another_decision(tmp_path: Path, opened: Browser) -> None:
+    lab = Lab.make(tmp_path / "lab", author=AUTHOR, judge=JUDGE, extra="hitl_review: every\n")
+    for title in ("First", "Second", "Third"):
+        lab.add(title)
+    lab.burnish("run", "3", code=None)
+    lab.burnish("decide", "3", "approve")
+    lab.repo.commit({"other.txt": "x\n"})
+    with serving(lab) as served, logged_in(opened, served, height=720) as page:
+        page.goto(f"{served.url}/inbox")
+        page.wait_for_selector('.connection[data-state="live"]')
+        page.keyboard.press("M")
+        page.wait_for_selector("dialog[open]")
+        page.keyboard.press("Enter")
+        page.wait_for_selector(".toast:not(.bad):has-text('T3 waits for your decision again.')", timeout=60_000)
+        assert page.locator(".toast.bad").count() == 0

@@ -255,7 +255,8 @@ def _running(task: Task, standing: str) -> str:
     who = task.agent or task.spec.agent or "The agent"
     where = "" if standing == "here" else " (in another process)"
     if not task.phase:
-        return f"It is running{where}."
+        doing_now = "being reviewed" if task.status is Status.CODE_REVIEW else "being worked on"
+        return f"It is {doing_now}{where}."
     if task.phase.startswith(("implement", "improve")):
         return f"{who} is {doing(task.phase)}{where}. Then come the checks and the review."
     if task.phase.startswith("review"):

@@ -1,5 +1,5 @@
 // Forms to add, edit and run tasks: sent to the API as JSON; errors are shown beside the button.
-import { api, attempt, fragment, sure, toast } from "./burnish.js";
+import { api, attempt, fragment, showWords, sure, toast } from "./burnish.js";
 
 const dialog = document.getElementById("form");
 const runDialog = document.getElementById("run-form");
@@ -142,7 +142,7 @@ async function send(event) {
 
 function showError(form, error) {
   const place = form.querySelector(".error");
-  place.textContent = `${error.message} ${error.hint ?? ""}`;
+  showWords(place, `${error.message} ${error.hint ?? ""}`);
   place.hidden = false;
   place.scrollIntoView({ block: "nearest" });
 }

@@ -15,6 +15,12 @@ export class Problem extends Error {
 // what is shown while an answer takes long
 const SLOW = ["Waiting for the server…", "It has not answered yet."];
 
+/** Shows the words of a message, with `code` as code. */
+export function showWords(place, words) {
+  const parts = words.trim().split(/`([^`]+)`/);
+  place.replaceChildren(...parts.map((part, at) => (at % 2 ? make("code", { textContent: part }) : part)));
+}
+
 /** Calls the API with JSON and returns its JSON; throws a Problem if the API refuses. `slow` is shown if it takes long. */
 export async function api(method, path, body, { slow = SLOW } = {}) {
   const unknown = method === "GET" ? "" : " The request may have arrived: look at the page before you repeat it.";
@@ -111,10 +117,14 @@ function taskRemoved() {
 export function toast(text, { hint = "", bad = false, undo = null, lasting = false, closable = false } = {}) {
   const box = make("div", { className: bad ? "toast bad" : "toast" });
   const where = document.getElementById("project-choice")?.selectedOptions[0]?.textContent;
-  const first = make("strong", { textContent: text });
+  const first = make("strong");
+  showWords(first, text);
   if (where) first.prepend(make("span", { className: "toast-where", textContent: `${where.trim()}: ` }));
   box.append(first);
-  if (hint) box.append(make("span", { textContent: hint }));
+  if (hint) {
+    box.append(make("span"));
+    showWords(box.lastElementChild, hint);
+  }
   const end = () => box.remove();
   // a key that is pressed again says the same again, in one place
   const isSame = (one) => !one.querySelector("[data-undo]") && one.textContent === box.textContent;

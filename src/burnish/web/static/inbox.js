@@ -113,7 +113,7 @@ async function mergeAll(button) {
       const report = await api("POST", `/projects/${encodeURIComponent(project)}/merge-verified`, {}, { slow });
       const name = names.get(project) ?? "";
       merged.push(...report.merged.map((one) => `${name}T${one.id} into ${one.into}`));
-      tellSkipped(report.left, name);
+      tellLeft(report.left, name);
     });
   }
   // it may have taken minutes, and nobody may have looked
@@ -121,6 +121,18 @@ async function mergeAll(button) {
   merging = "";
   markMerging();
   renew("all");
+}
+
+/** What was not merged: reviewed again, so that it waits for another decision, or skipped. */
+function tellLeft(left, name) {
+  const waiting = left.filter((one) => one.status === "waiting_approval");
+  const numbers = waiting.map((one) => `${name}T${one.id}`).join(", ");
+  const who = waiting.length === 1 ? `${numbers} waits` : `${waiting.length} tasks wait`;
+  const words = `${who} for your decision again.`;
+  const why = "The target has moved: look at both together.";
+  const hint = waiting.length > 1 ? `${numbers}. ${why}` : why;
+  if (waiting.length) toast(words, { hint, closable: true });
+  tellSkipped(left.filter((one) => !waiting.includes(one)), name);
 }
 
 /** One message for each task, or one for all of them: many would hide the list. */

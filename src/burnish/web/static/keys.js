@@ -54,7 +54,8 @@ document.addEventListener("keydown", (event) => {
     else entry.run(event);
   } else if (!isTyping && all.some((one) => one.keys.some((key) => key.startsWith(`${event.key} `)))) setPrefix(event.key);
   else if (isLetter) {
-    if (!isTyping) strayLetter();
+    // a shortcut of the page that does not apply now
+    if (!isTyping) strayLetter(all.find((one) => one.keys.includes(event.key)));
     typedAt = performance.now();
   }
 });
@@ -68,13 +69,13 @@ function noteBurst({ key, repeat }) {
 }
 
 /** A letter without a shortcut: it was a word, so the page goes back to where it was before it. */
-function strayLetter() {
+function strayLetter(idle = null) {
   if (burst.scroll !== scrollY || burst.focus !== document.activeElement) {
     if (burst.focus === document.body) document.activeElement.blur();
     else burst.focus.focus({ preventScroll: true });
     scrollTo({ top: burst.scroll, behavior: "instant" });
   }
-  document.dispatchEvent(new CustomEvent("stray-letter"));
+  document.dispatchEvent(new CustomEvent("stray-letter", { detail: idle }));
 }
 
 /** Runs the careful key that waits, or drops it because another letter follows; returns whether it was not dropped. */

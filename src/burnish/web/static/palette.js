@@ -15,7 +15,7 @@ const PAGES = [
   ["Next task that needs me", () => nextPath(), "g n"],
   ["Projects", "/projects", "g p"],
   ["Board of all projects", "/all", "g a"],
-  ...(document.body.dataset.role === "maintainer" ? [["People and audit", "/audit", ""]] : []),
+  ...(document.body.dataset.role === "maintainer" ? [["Add a project", "/projects#add", ""], ["People and audit", "/audit", ""]] : []),
   ...(project ? [
     ["Board", `/p/${project}`, "g b"],
     ["List of tasks", `/p/${project}/list`, "g l"],

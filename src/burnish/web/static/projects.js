@@ -1,5 +1,5 @@
 // The list of projects: updated every few seconds while the page is visible.
-import { api, attempt, fragment, grow, make, swap, toast } from "./burnish.js";
+import { api, attempt, fragment, grow, make, showWords, swap, toast } from "./burnish.js";
 
 setInterval(async () => {
   if (document.getElementById("no-projects") && !document.hidden) return reloadIfAny();
@@ -38,13 +38,22 @@ form?.addEventListener("submit", async (event) => {
     showAdded(await api("POST", "/projects", { path: form.elements.path.value }));
     form.reset();
   } catch (problem) {
-    error.textContent = `${problem.message} ${problem.hint ?? ""}`;
+    showWords(error, `${problem.message} ${problem.hint ?? ""}`);
     error.hidden = false;
     form.elements.path.focus();
   } finally {
     button.disabled = false;
   }
 });
+
+/** The palette leads here. */
+function toForm() {
+  if (location.hash !== "#add" || !form) return;
+  form.closest("details")?.setAttribute("open", "");
+  form.elements.path.focus();
+}
+addEventListener("hashchange", toForm);
+toForm();
 
 function showAdded({ key, name, is_new: isNew, trusted, trust_command: command }) {
   const box = document.getElementById("added");
@@ -66,6 +75,8 @@ document.addEventListener("click", async (event) => {
   button.disabled = false;
   if (!isForgotten) return;
   button.closest("li").hidden = true;
+  // it names the project that was added last
+  document.getElementById("added").hidden = true;
   const undo = async () => {
     await api("POST", "/projects", { path: root });
     location.reload();

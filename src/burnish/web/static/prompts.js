@@ -1,5 +1,5 @@
 // Prompts: the API checks and saves them. A form is replaced only after an action of the user.
-import { api, attempt, fragment, make, sure, toast } from "./burnish.js";
+import { api, attempt, fragment, make, showWords, sure, toast } from "./burnish.js";
 
 const { project, where } = document.body.dataset;
 const base = `/projects/${encodeURIComponent(project)}/prompts`;
@@ -22,7 +22,7 @@ function showState(card) {
 function showError(card, error) {
   const place = card.querySelector(".save-error");
   place.hidden = !error;
-  place.textContent = error ? `${error.message} ${error.hint}` : "";
+  showWords(place, error ? `${error.message} ${error.hint}` : "");
 }
 
 /** Replaces a form by the server's current version. */

@@ -1,5 +1,5 @@
 // Changes one setting in the user's own file, at its place in a table. The error is shown at the field.
-import { api, make } from "./burnish.js";
+import { api, make, showWords } from "./burnish.js";
 
 const path = `/projects/${encodeURIComponent(document.body.dataset.project)}`;
 let reload = async () => {};
@@ -88,8 +88,9 @@ async function save(cell, key, { value, scope, undoes = false }) {
     document.querySelector(`tr[data-key="${CSS.escape(key)}"] button`)?.focus();
   } catch (problem) {
     const words = `${problem.message} ${problem.hint ?? ""}`;
-    if (!error) return cell.append(make("p", { className: "error", role: "alert", textContent: words }));
-    error.textContent = words;
+    const place = error ?? make("p", { className: "error", role: "alert" });
+    showWords(place, words);
+    if (!error) return cell.append(place);
     error.hidden = false;
     cell.querySelector("input").setAttribute("aria-invalid", "true");
   }

@@ -1,5 +1,5 @@
 // Decisions of the user. Each request names the commit that was shown when the form was opened.
-import { api, attempt, make, Problem } from "./burnish.js";
+import { api, attempt, make, Problem, showWords } from "./burnish.js";
 import { dropTexts, keepTexts } from "./drafts.js";
 import { fetchParts, path, refresh, releaseParts, task } from "./task-context.js";
 import { tellOutcome } from "./task-outcome.js";
@@ -16,7 +16,7 @@ export function startForms() {
   document.addEventListener("ask", (event) => openDialog(event.detail));
   document.addEventListener("submit", submit);
   document.addEventListener("keydown", (event) => {
-    if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || !event.target.matches?.("textarea, input")) return;
+    if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || !event.target.matches?.("textarea, input, select")) return;
     event.target.closest("[data-gate], [data-answer], dialog > form")?.querySelector("button.primary:enabled")?.click();
   });
   document.addEventListener("keydown", leave);
@@ -24,6 +24,9 @@ export function startForms() {
   document.addEventListener("input", (event) => {
     const box = event.target.closest(".override-reasons");
     if (box) categorise(box);
+    // what was missing is being given
+    const message = event.target.form?.matches("[data-gate]") && event.target.form.querySelector(".error");
+    if (message) message.hidden = true;
     if (event.target.id === "gate-note") markMainButton(event.target.form);
   });
   document.addEventListener("click", (event) => {
@@ -70,6 +73,14 @@ function markMainButton(form) {
 function nameMainButton(form) {
   const place = form.querySelector("[data-main]");
   if (place) place.textContent = form.querySelector("button.primary")?.firstChild.textContent.trim() ?? "";
+  const isOverride = form.querySelector(".against:not([hidden])") !== null;
+  const leave = form.querySelector("[data-leave]");
+  if (leave) leave.textContent = isOverride ? "Close the reasons" : "Leave the note";
+  const { note } = form.elements;
+  // a decision about a branch that has moved has none
+  if (!note) return;
+  note.dataset.usual ??= note.placeholder;
+  note.placeholder = isOverride ? "Why you approve it (press a)" : note.dataset.usual;
 }
 
 /** Escape closes the reasons of an approval, then leaves the note: keys are for the page again, and no text is lost. */
@@ -187,7 +198,7 @@ async function submit(event) {
       box.close();
       return tellOutcome(`${error.message} ${error.hint ?? ""}`.trim(), null, false, "warn");
     }
-    message.textContent = `${error.message} ${error.hint ?? ""}`;
+    showWords(message, `${error.message} ${error.hint ?? ""}`);
     message.hidden = false;
     // the decision was about an old state: ask to reload the page
     if (error.status === 409) form.querySelector("[data-stale]")?.removeAttribute("hidden");
@@ -239,6 +250,15 @@ function showHandoff(box, { checkout, file, prompt }) {
   return "";
 }
 
+const sendReview = (text, verdict) => api("POST", `${path}/review-from`, { text, ...(verdict ? { verdict } : {}) });
+
+/** What an external review did to the task, in words. */
+function recorded({ status, open_findings: open }) {
+  const then = { verified: "it is approved", waiting_approval: "it waits for your decision" }[status];
+  const left = open ? `${open} ${open === 1 ? "finding is" : "findings are"} open` : "";
+  return `Recorded the review of T${task}${then || left ? `: ${then ?? left}` : ""}.`;
+}
+
 /** Sends the form that answers the state of the task; returns what happened, in words. */
 async function answer(form) {
   const { note, usd, tokens, text, verdict } = form.elements;
@@ -250,8 +270,7 @@ async function answer(form) {
       await api("POST", `${path}/retry`, usd ? { budget_usd: Number(usd.value) } : { budget_tokens: Number(tokens.value) });
       return `Raised the limit of T${task}; it continues.`;
     case "outside":
-      await api("POST", `${path}/review-from`, { text: text.value, ...(verdict.value ? { verdict: verdict.value } : {}) });
-      return `Recorded the review of T${task}.`;
+      return recorded(await sendReview(text.value, verdict.value));
     default:
       await api("POST", path + (head().status === "verified" ? "/rebase" : "/retry"), {});
       return `T${task} continues.`;
@@ -327,7 +346,7 @@ const OUTCOMES = {
   merge: () => `Merged T${task}.`,
   override: () => `Approved T${task} against its review.`,
   done: () => `Closed T${task}.`,
-  outside: () => `Recorded the review of T${task}.`,
+  outside: (reply) => recorded(reply),
   waive: () => `Waived ${finding}.`,
   apply: (reply) =>
     `Applied ${reply.findings.map((one) => one.id).join(", ")} as commit ${reply.commit.slice(0, 10)}. ` +
@@ -346,10 +365,7 @@ const REQUESTS = {
     return api("POST", `${path}/done`, { ...(commit ? { commit } : {}), ...(grounds ? { grounds } : {}) });
   },
   handoff: (form) => api("POST", `${path}/handoff`, { force: form.elements.force.checked }),
-  outside: (form) => {
-    const verdict = form.elements.verdict.value;
-    return api("POST", `${path}/review-from`, { text: form.elements.text.value, ...(verdict ? { verdict } : {}) });
-  },
+  outside: ({ elements }) => sendReview(elements.text.value, elements.verdict.value),
   waive: (form) => {
     const until = form.elements.until.value;
     return api("POST", `${path}/findings/${finding}/waive`, { reason: form.elements.reason.value, ...(until ? { until } : {}) });

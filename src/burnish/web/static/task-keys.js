@@ -39,13 +39,15 @@ function toChoice(choice, words) {
   toast(`${words} cannot be chosen now.`, { hint: isHere ? "Press a to go to what the task needs." : "No decision is needed." });
 }
 
+// a task that was removed has no tabs
+const onChanges = () => document.getElementById("changes")?.hidden === false;
+
 export function startKeys() {
-  document.addEventListener("stray-letter", () => {
+  document.addEventListener("stray-letter", ({ detail: idle }) => {
+    if (idle?.when === onChanges) return toast("This key is for the changes.", { hint: "Press 2 to open them." });
     const field = DECISIONS.map((selector) => document.querySelector(selector)).find((one) => one && visible(one));
     if (field?.matches("textarea, input")) toast("No field has the focus.", { hint: "Press a to write your note." });
   });
-  // a task that was removed has no tabs
-  const onChanges = () => document.getElementById("changes")?.hidden === false;
   addKeys("Read the change", [
     { keys: ["j", "k"], words: "next or previous line", isStep: true, run: (event) => step(event.key === "j" ? 1 : -1), when: onChanges },
     { keys: ["J", "K"], words: "choose several lines", run: (event) => step(event.key === "J" ? 1 : -1, true), when: onChanges },
@@ -56,8 +58,8 @@ export function startKeys() {
     { keys: ["e"], words: "fold or unfold the file", run: fold, when: onChanges, careful: true },
     { keys: ["s"], words: "both sides beside each other, or one", run: () => press("[data-split]"), when: onChanges, careful: true },
     { keys: ["i"], words: "ignore white space, or show it", run: () => press("[data-ignore-space]"), when: onChanges, careful: true },
-    { keys: ["b"], words: "choose which changes are shown", run: () => document.getElementById("span").focus(),
-      when: () => onChanges() && document.getElementById("span"), careful: true },
+    { keys: ["b"], words: "choose which changes are shown", run: toSpan,
+      when: onChanges, careful: true },
     { keys: ["r"], words: "reply to the finding", run: () => rule("r", "[data-rule=reply]"), careful: true, needs: "reviewer" },
     { keys: ["w"], words: "waive, resolve or reopen the finding", run: () => rule("w", "[data-rule]:not([data-rule=reply])"),
       careful: true, needs: "reviewer" },
@@ -119,7 +121,9 @@ function focus(element) {
   if (!element.hasAttribute("tabindex")) element.tabIndex = -1;
   element.focus({ preventScroll: true });
   const box = element.getBoundingClientRect();
-  if (box.top < 130 || box.bottom > innerHeight - 150) element.scrollIntoView({ block: "center" });
+  // people who only look have no decision
+  const edge = Math.min(innerHeight, document.querySelector(".floor").getBoundingClientRect().top || innerHeight);
+  if (box.top < 130 || box.bottom > edge - 20) element.scrollIntoView({ block: "center" });
 }
 
 const finding = () => document.activeElement?.closest?.(".finding:not(.draft), .finding-item");
@@ -131,6 +135,13 @@ function rule(key, selector) {
   if (chosen) return press(selector, chosen);
   toFinding(1);
   if (finding()) toast("This finding is chosen.", { hint: `Press ${key} again to answer it.` });
+}
+
+function toSpan() {
+  const choice = document.getElementById("span");
+  if (!choice) return toast("All changes are shown.", { hint: "There is only one review, so nothing can be compared with it." });
+  choice.scrollIntoView({ block: "center" });
+  choice.focus({ preventScroll: true });
 }
 
 function toggleReview() {
@@ -194,6 +205,13 @@ function firstRow() {
 
 // what the last mark had to say
 let viewedMessage = null;
+document.addEventListener("decided", () => viewedMessage?.remove());
+
+function decisionHint() {
+  const keys = { A: "approve", F: "request_changes" };
+  const found = Object.entries(keys).filter(([, choice]) => button(choice));
+  return found.map(([key, choice]) => `${key}: ${button(choice).firstChild.textContent.trim()}`).join(", ");
+}
 
 function view() {
   const file = currentFile();
@@ -211,7 +229,7 @@ function view() {
   const next = [...boxes.slice(at + 1), ...boxes.slice(0, at)].find((one) => !one.checked);
   const message = boxes.length === 1 ? "The file is viewed." : `All ${boxes.length} files are viewed.`;
   if (!next) {
-    viewedMessage = toast(message, { hint: "Press a to decide." });
+    viewedMessage = toast(message, { hint: decisionHint() });
     return;
   }
   const nextFile = document.getElementById(`file-${next.dataset.viewed}`);

@@ -11,6 +11,7 @@ let isRunAwaited = false;
 /** Shows what happened until the next act or until the page is left; `undo` takes it back, and `tone` is `warn` or `bad`. */
 export async function tellOutcome(words, undo = null, isRun = false, tone = "") {
   isRunAwaited = isRun;
+  document.dispatchEvent(new Event("decided"));
   const hadFocus = box.contains(document.activeElement);
   box.classList.remove("bad", "warn");
   if (tone) box.classList.add(tone);

@@ -1,5 +1,5 @@
 // The user's own review: comments on lines of the diff, saved as drafts on the server, and files that were viewed.
-import { api, attempt } from "./burnish.js";
+import { api, attempt, showWords } from "./burnish.js";
 import { path, refresh } from "./task-context.js";
 import { tellOutcome } from "./task-outcome.js";
 
@@ -171,7 +171,8 @@ function editDraft(box) {
   form.elements.text.value = form.dataset.before;
   form.elements.text.rows = Math.min(14, form.dataset.before.split("\n").length + 1);
   box.append(form);
-  form.elements.text.focus();
+  form.elements.text.focus({ preventScroll: true });
+  form.scrollIntoView({ block: "nearest" });
 }
 
 // Text is saved while it is typed, so that nothing is lost with the page.
@@ -214,7 +215,7 @@ async function submitted(event) {
     await save(form);
     close(form);
   } catch (error) {
-    message.textContent = `${error.message} ${error.hint ?? ""}`;
+    showWords(message, `${error.message} ${error.hint ?? ""}`);
     message.hidden = false;
   }
 }
@@ -230,13 +231,22 @@ async function cancel(form) {
 }
 
 function close(form) {
-  const row = form.closest(".draft") ? null : form.closest("tr.note");
-  const line = row && lines.get(row);
+  const row = form.closest("tr.note");
+  const isEdit = form.closest(".draft") !== null;
+  const line = row && (lines.get(row) ?? lineAbove(row));
   form.remove();
-  row?.remove();
+  if (!isEdit) row?.remove();
   mark(null);
   line?.focus?.({ preventScroll: true });
   update();
+}
+
+/** The line that a row of drafts and findings is below. */
+function lineAbove(row) {
+  let above = row.previousElementSibling;
+  while (above?.matches(".note, .mirror")) above = above.previousElementSibling;
+  if (above && !above.hasAttribute("tabindex")) above.tabIndex = -1;
+  return above;
 }
 
 function update() {

@@ -185,11 +185,26 @@ document.addEventListener("click", async (event) => {
 });
 
 document.addEventListener("keydown", (event) => {
-  const menu = event.key === "Escape" && document.querySelector(".menu[open]");
+  const menu = document.querySelector(".menu[open]");
   if (!menu) return;
-  menu.open = false;
-  menu.querySelector("summary").focus();
+  if (event.key === "Escape") {
+    menu.open = false;
+    menu.querySelector("summary").focus();
+  }
+  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  if (!step || !menu.contains(event.target)) return;
+  event.preventDefault();
+  const items = [...menu.querySelectorAll(".items > *")].filter((one) => one.checkVisibility());
+  const at = items.indexOf(document.activeElement);
+  items.at(at < 0 && step < 0 ? -1 : (at + step) % items.length)?.focus();
 });
+
+// the box at the lower edge covers as much of the page as it is high
+const floor = document.querySelector(".floor");
+new ResizeObserver(() => {
+  const isFixed = getComputedStyle(floor).position === "sticky";
+  document.documentElement.style.setProperty("--floor-height", `${isFixed ? floor.offsetHeight : 0}px`);
+}).observe(floor);
 
 // events
 
