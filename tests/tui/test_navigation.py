@@ -287,7 +287,7 @@ def test_only_what_changed_since_the_review_is_shown_for_one_task(tmp_path: Path
     async def act(screen: Screen) -> None:
         await screen.until("Verdict")
         await screen.press("u")
-        await screen.until("no earlier review: this is all of it")
+        await screen.until("no earlier commit was reviewed: this is all of it")
         await screen.press("u")
         await screen.until("The diff shows the whole change.")
         await screen.press("u", "n")

@@ -341,11 +341,13 @@ def ask(app: App[Any], act: str, details: TaskDetails, then: Callable[[Order], N
         or (act == "approve" and gate and gate.against)
         or (act == "skip" and gate and gate.skip_against)
     ):
-        app.push_screen(ReasonsDialog(name, "This goes against the review. Give the reason:"), with_reasons)
+        app.push_screen(
+            ReasonsDialog(name, "This goes against the review. Tick what is true, or explain:"), with_reasons
+        )
     elif act in _NOTES:
         words, is_required = _NOTES[act]
         if act == "fix" and gate and not (gate.findings or gate.against):
-            words, is_required = "No finding is open: describe what to fix.", True
+            words, is_required = "The agent works on it again, and a review follows. Describe what to fix:", True
         if act == "comment" and task.status is Status.WAITING_APPROVAL:
             words = "Recorded with the task, which still waits for your decision. To send it back with a note: f."
         question = question_of(details)
@@ -356,8 +358,9 @@ def ask(app: App[Any], act: str, details: TaskDetails, then: Callable[[Order], N
         app.push_screen(NoteDialog(name, words, text=text, is_required=is_required), with_text)
     elif act == "raise" and details.head.answer:
         answer = details.head.answer
-        unit = "tokens " if answer.is_tokens else ""
-        words = f"{details.head.note}\n\n{answer.effect} The limit was {answer.limit}. The new limit:"
+        unit, dollars, name_of_unit = ("tokens ", "", "tokens") if answer.is_tokens else ("", "$", "USD")
+        words = f"{answer.effect} The limit was {dollars}{answer.limit}. The new limit in {name_of_unit}:"
+        words = f"{details.head.note}\n\n{words}"
         dialog = NoteDialog(name, words, text=answer.proposal, is_required=True)
         app.push_screen(dialog, lambda text: with_text(f"{unit}{text}" if text else None))
     elif act == "waive":
@@ -374,8 +377,8 @@ def ask(app: App[Any], act: str, details: TaskDetails, then: Callable[[Order], N
 
 
 _NOTES = {
-    "reject": ("Why? (may be empty)", False),
-    "fix": ("A note for the agent, beside the findings (may be empty).", False),
+    "reject": ("The task stops, and its work is kept. Why? (may be empty)", False),
+    "fix": ("The agent fixes what the review found. A note for it (may be empty):", False),
     "improve": ("The agent gets one more cycle with your note.", False),
     "comment": ("The agent settles it next. An approval becomes void.", True),
     "describe": ("What is wanted? The agent gets this description.", True),
@@ -395,7 +398,8 @@ _SURE = {
 def ask_to_merge_all(app: App[Any], entries: Sequence[InboxEntry], then: Callable[[Order], None]) -> None:
     """Ask whether to merge these tasks; those that become ready meanwhile are not merged with them."""
     titles = [f"T{entry.task.id} {plain(entry.task.spec.title)}" for entry in entries]
-    words = "\n".join([f"Merge {len(titles)} approved tasks, one after the other?", *titles])
+    about = "One that no check can test together with those before it is reviewed again, and may ask you again."
+    words = "\n".join([f"Merge {len(titles)} approved tasks, one after the other?", about, *titles])
     order = Order("merge-all", entries[0].task.id, text=" ".join(str(entry.task.id) for entry in entries))
     choices = [Choice("yes", "Merge all", "y"), Choice("no", "Do nothing", "n")]
     app.push_screen(ChooseDialog("Merge all", choices, words), lambda answer: then(order) if answer == "yes" else None)

@@ -13,7 +13,7 @@ from burnish.core.cost import short_cost
 from burnish.core.gate import cause_of
 from burnish.core.status import Reason, Status
 from burnish.proc import clock
-from burnish.tui.acts import with_keys
+from burnish.tui.acts import question_of, with_keys
 from burnish.tui.lines import ShownLine, plain, prose, styled, verbatim
 from burnish.tui.markdown import inline
 
@@ -51,7 +51,9 @@ def fact(label: str, text: str, style: str = "") -> ShownLine:
 
 def overview(details: TaskDetails) -> list[ShownLine]:
     head, task = details.head, details.task
-    lines = [ShownLine(styled(plain(with_keys(head.next, details)), f"bold {TONES[head.tone]}".strip()))]
+    first = "The review asks a question: answer it (f), or decide." if details.gate and question_of(details) else ""
+    first = first or with_keys(head.next, details)
+    lines = [ShownLine(styled(plain(first), f"bold {TONES[head.tone]}".strip()))]
     if head.note and not details.gate:
         lines += prose(with_keys(head.note, details))
     if details.trouble:
@@ -88,7 +90,7 @@ def gate_lines(view: GateView, *, stale: bool, again: str = "") -> Iterator[Show
         yield ShownLine(styled("The plan waits for your approval."))
         return
     if again:
-        yield fact("Asks again", again, "yellow")
+        yield fact("Why again", again, "yellow")
     word = view.verdict.upper().replace("_", " ") or "NONE"
     verdict = styled(word, _VERDICTS.get(view.verdict, "red"))
     summary = plain(view.summary)
@@ -165,7 +167,7 @@ def _request(task: Task) -> Iterator[ShownLine]:
 def _history(details: TaskDetails) -> Iterator[ShownLine]:
     """The newest cycle first, without what stands above it already."""
     gate = details.gate.shown if details.gate else None
-    shown_texts = {*gate.warnings, gate.objection} if gate else {details.head.note}
+    shown_texts = {*gate.warnings, gate.objection, _why_again(details)} if gate else {details.head.note}
     for run in details.story.runs:
         for cycle in run.cycles:
             yield _BLANK
@@ -198,7 +200,8 @@ def _cycle(cycle: CycleStory, shown_texts: Collection[str]) -> Iterator[ShownLin
     changes += [f"resolved {', '.join(cycle.settled)}"] * bool(cycle.settled)
     if changes:
         yield fact("findings", "; ".join(changes))
-    yield from (_moment(moment, shown_texts) for moment in cycle.moments)
+    for before, moment in zip([None, *cycle.moments], cycle.moments, strict=False):
+        yield _moment(moment, {*shown_texts, before.detail} if before else shown_texts)
     yield from (fact("note", warning, "yellow") for warning in cycle.warnings if warning not in shown_texts)
 
 
@@ -288,12 +291,13 @@ def diff_page(
     read: Callable[[Sequence[str]], Mapping[str, str]],
     about: str = "",
     viewed_numbers: Collection[int] = (),
+    hint: str = "",
 ) -> list[ShownLine]:
     """Files with their findings in place; of those that were viewed, the heading and open findings.
 
-    `read` returns the texts of blobs, for the colours.
+    `read` returns the texts of blobs, for the colours; `hint` names one more key.
     """
-    lines = [_totals(diff, about, len(viewed_numbers))]
+    lines = [_totals(diff, about, len(viewed_numbers), hint)]
     if not diff.files:
         lines.append(ShownLine(styled("Nothing was changed.", "dim")))
     if len(diff.files) > 1:
@@ -316,13 +320,13 @@ def diff_page(
     return lines
 
 
-def _totals(diff: Diff, about: str, viewed_count: int) -> ShownLine:
+def _totals(diff: Diff, about: str, viewed_count: int, hint: str) -> ShownLine:
     files = f"{len(diff.files)} file{'s' * (len(diff.files) != 1)}"
     text = styled(f"{files}  ") + styled(f"+{diff.added}", "green") + styled(" ") + styled(f"-{diff.removed}", "red")
     text += styled(f"  {viewed_count} viewed" if viewed_count else "", "dim")
     if not about and len(diff.files) > 1:
         finding = ", . finding · " if diff.apart or any(file.alive for file in diff.files) else ""
-        text += styled(f"   [ ] file · {finding}V viewed · u since the review", "dim")
+        text += styled(f"   [ ] file · {finding}V viewed{hint}", "dim")
     return ShownLine(text + styled(f"  {about}" if about else "", "yellow"))
 
 
@@ -404,7 +408,8 @@ _HELP = (
     ("Decide", (("a", "approve the commit that is shown; against the review it asks for reasons"),
                 ("r", "reject"), ("f", "send back with a note, answer a question, give one more cycle"),
                 ("s", "accept without a review, if the settings allow it"), ("w", "waive a finding"),
-                ("c", "comment: the agent settles it next"))),
+                ("c", "comment: the agent settles it next"),
+                ("e", "comment on lines of the change in $EDITOR"))),
     ("Run", (("g R", "start, continue or retry; start again"),
              ("v", "review again"), ("p", "pause, or end the pause"),
              ("x", "stop; the work is kept"), ("m M", "merge, or resolve conflicts; merge all that are ready"),
