@@ -255,7 +255,7 @@ class BurnishTui(ProjectScreen):
     def _clear_if_slow(self) -> None:
         """No other task than the selected one stays on the screen."""
         details = self.pane.details
-        if details and details.task.id != self.number:
+        if self.number and (details is None or details.task.id != self.number):
             self.pane.clear(READING)
 
     @on(PickList.Chosen, "#list")

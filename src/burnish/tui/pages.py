@@ -173,8 +173,8 @@ def _history(details: TaskDetails) -> Iterator[ShownLine]:
             yield _BLANK
             name = f"Run {run.number}, cycle {cycle.number}" if run.number > 1 else f"Cycle {cycle.number}"
             yield ShownLine(styled(name, "bold underline") + styled(_day(cycle.moments), "dim"))
-            yield from _cycle(cycle, shown_texts)
-        yield from (_moment(moment, shown_texts) for moment in run.moments)
+            yield from _cycle(cycle, shown_texts, details)
+        yield from (_moment(moment, shown_texts, details) for moment in run.moments)
 
 
 def _day(moments: Sequence[Moment]) -> str:
@@ -187,7 +187,7 @@ def _local(at: str) -> datetime:
     return datetime.fromisoformat(at).astimezone()
 
 
-def _cycle(cycle: CycleStory, shown_texts: Collection[str]) -> Iterator[ShownLine]:
+def _cycle(cycle: CycleStory, shown_texts: Collection[str], details: TaskDetails) -> Iterator[ShownLine]:
     if cycle.verdict or cycle.review:
         outcome = outcome_words(cycle.verdict, cycle.review, cycle.but)
         words = " · ".join(word for word in (cycle.verdict.replace("_", " "), outcome) if word)
@@ -201,7 +201,7 @@ def _cycle(cycle: CycleStory, shown_texts: Collection[str]) -> Iterator[ShownLin
     if changes:
         yield fact("findings", "; ".join(changes))
     for before, moment in zip([None, *cycle.moments], cycle.moments, strict=False):
-        yield _moment(moment, {*shown_texts, before.detail} if before else shown_texts)
+        yield _moment(moment, {*shown_texts, before.detail} if before else shown_texts, details)
     yield from (fact("note", warning, "yellow") for warning in cycle.warnings if warning not in shown_texts)
 
 
@@ -219,13 +219,14 @@ def outcome_words(verdict: str, review: str, but: str = "") -> str:
     return review
 
 
-def _moment(moment: Moment, shown_texts: Collection[str]) -> ShownLine:
+def _moment(moment: Moment, shown_texts: Collection[str], details: TaskDetails) -> ShownLine:
     facts = [moment.who, _duration(moment.seconds), short_cost(moment.cost_usd, moment.cost_source)]
     facts += ["under way"] * moment.live + [f"commit {moment.commit[:12]}"] * bool(moment.commit)
     text = styled(plain(moment.title), TONES.get(moment.tone, ""))
     words = " · ".join(one for one in facts if one)
     text += styled(f"  {plain(words)}" if words else "", "dim")
-    text += inline(f"  {plain(moment.detail)}" if moment.detail and moment.detail not in shown_texts else "")
+    detail = moment.detail if moment.detail not in shown_texts else ""
+    text += inline(f"  {plain(with_keys(detail, details))}" if detail else "")
     return ShownLine(text, styled(f"{_local(moment.at):%H:%M} ", "dim"))
 
 
