@@ -622,6 +622,7 @@ def test_a_question_of_the_review_is_shown_and_answered(tmp_path: Path) -> None:
     async def act(screen: Screen) -> None:
         await screen.until("NEEDS DISCUSSION")
         await screen.until("F1 error Zero is not handled")
+        await screen.until("The review asks a question: answer it (f), or decide.")
         await screen.until("f Answer")
         await screen.press("f")
         await screen.until("The agent gets your answer")
@@ -646,6 +647,7 @@ def test_a_merge_that_needs_another_decision_names_the_keys(tmp_path: Path) -> N
         await screen.until("m Merge")
         await screen.press("m", "y")
         await screen.until("Task 2 is not merged: together with main it waits for your decision.")
+        await screen.until("Look at task 2 again")
         # the page may still show the review, after which "burnish decides"
         await screen.until("a Approve")
         assert "burnish decide" not in screen.text

@@ -330,7 +330,8 @@ class BurnishTui(ProjectScreen):
             self._edit_review(self.details.task.id)
         elif self.details:
             task = self.details.task
-            ask(self, act, self.details, lambda order: self._order(order, opposite(order, task)))
+            marked = self.pane.marked_finding.removeprefix("finding:")
+            ask(self, act, self.details, lambda order: self._order(order, opposite(order, task)), marked)
 
     def _order(self, order: Order, undo: Order | None = None) -> None:
         self.pending.append(order.act)

@@ -30,6 +30,8 @@ T = TypeVar("T")
 _WIDTH = 76
 # the part of the rows of a screen that a box may take, as in style.tcss, and the rows of its frame
 _TALLEST, _FRAME = 0.9, 2
+# more findings than these are searched for
+_MAX_PLAIN_CHOICES = 8
 # rows of a screen that has room for spaces in a box
 _TALL = 22
 
@@ -316,8 +318,8 @@ class HelpDialog(Dialog[None]):
 # -- what an act needs ----------------------------------------------------------------------------
 
 
-def ask(app: App[Any], act: str, details: TaskDetails, then: Callable[[Order], None]) -> None:
-    """Ask the person what the act needs, and give the order. Esc gives none."""
+def ask(app: App[Any], act: str, details: TaskDetails, then: Callable[[Order], None], marked: str = "") -> None:
+    """Ask the person what the act needs, and give the order. Esc gives none. `marked` is the finding to begin with."""
     task, commit = details.task, details.shown_commit
     label = label_of(act, details)
     order = Order(act, task.id, commit, task.status, is_answer=label == "Answer", shown_label=label)
@@ -364,7 +366,7 @@ def ask(app: App[Any], act: str, details: TaskDetails, then: Callable[[Order], N
         dialog = NoteDialog(name, words, text=answer.proposal, is_required=True)
         app.push_screen(dialog, lambda text: with_text(f"{unit}{text}" if text else None))
     elif act == "waive":
-        _ask_waiver(app, name, details, with_text)
+        _ask_waiver(app, name, details, with_text, marked)
     elif act in _SURE and not opposite(order, task):
         words = _SURE[act].format(commit=commit[:12], target=task.target or "its target")
         notes = [*gate.warnings, *(f"No reviewer saw {file.path}." for file in gate.unseen_files)] if gate else []
@@ -398,15 +400,18 @@ _SURE = {
 def ask_to_merge_all(app: App[Any], entries: Sequence[InboxEntry], then: Callable[[Order], None]) -> None:
     """Ask whether to merge these tasks; those that become ready meanwhile are not merged with them."""
     titles = [f"T{entry.task.id} {plain(entry.task.spec.title)}" for entry in entries]
-    about = "One that no check can test together with those before it is reviewed again, and may ask you again."
+    about = "If no check can test a task with the merges before it, it is reviewed again and may ask you."
     words = "\n".join([f"Merge {len(titles)} approved tasks, one after the other?", about, *titles])
     order = Order("merge-all", entries[0].task.id, text=" ".join(str(entry.task.id) for entry in entries))
     choices = [Choice("yes", "Merge all", "y"), Choice("no", "Do nothing", "n")]
     app.push_screen(ChooseDialog("Merge all", choices, words), lambda answer: then(order) if answer == "yes" else None)
 
 
-def _ask_waiver(app: App[Any], name: str, details: TaskDetails, then: Callable[[str | None], None]) -> None:
+def _ask_waiver(
+    app: App[Any], name: str, details: TaskDetails, then: Callable[[str | None], None], marked: str
+) -> None:
     alive = [view.finding for view in details.findings if view.finding.alive]
+    alive.sort(key=lambda one: one.id != marked)
     titles = {one.id: one.remark.title for one in alive}
 
     def ask_reason(finding: str | None) -> None:
@@ -418,4 +423,4 @@ def _ask_waiver(app: App[Any], name: str, details: TaskDetails, then: Callable[[
         ask_reason(alive[0].id)
     else:
         choices = [Choice(one.id, f"{one.id} {one.remark.severity.value}: {one.remark.title}") for one in alive]
-        app.push_screen(ChooseDialog(name, choices), ask_reason)
+        app.push_screen(ChooseDialog(name, choices, is_searchable=len(choices) > _MAX_PLAIN_CHOICES), ask_reason)

@@ -33,6 +33,8 @@ _SIGNS = {"add": ("+", "green"), "del": ("-", "red"), "same": (" ", "")}
 # files beyond so many characters are not coloured, and neither is the rest of a very large change
 MAX_COLOURED = 200_000
 MAX_COLOURED_IN_ALL = 500_000
+# so many lines of a diff are shown before the others are made
+_FIRST_LINES = 3_000
 # on the overview
 _MAX_FINDINGS = 8
 _BLANK = ShownLine(styled(""))
@@ -292,13 +294,15 @@ def diff_page(
     read: Callable[[Sequence[str]], Mapping[str, str]],
     about: str = "",
     viewed_numbers: Collection[int] = (),
-    hint: str = "",
+    hints: Sequence[str] = (),
+    show_first: Callable[[list[ShownLine]], None] = lambda lines: None,
 ) -> list[ShownLine]:
     """Files with their findings in place; of those that were viewed, the heading and open findings.
 
-    `read` returns the texts of blobs, for the colours; `hint` names one more key.
+    `read` returns the texts of blobs, for the colours; `hints` name keys. `show_first` gets the first
+    lines of a very large change, to be shown meanwhile.
     """
-    lines = [_totals(diff, about, len(viewed_numbers), hint)]
+    lines = [_totals(diff, about, len(viewed_numbers), hints)]
     if not diff.files:
         lines.append(ShownLine(styled("Nothing was changed.", "dim")))
     if len(diff.files) > 1:
@@ -317,17 +321,21 @@ def diff_page(
             lines += finding_lines(finding, indent=2)
         texts = read([file.file.old_blob, file.file.new_blob]) if file.blocks and colours > 0 else {}
         colours -= sum(map(len, texts.values()))
-        lines += _blocks(file, texts)
+        for line in _blocks(file, texts):
+            lines.append(line)
+            if len(lines) == _FIRST_LINES:
+                show_first([*lines, _BLANK, ShownLine(styled("Reading the rest…", "dim"))])
     return lines
 
 
-def _totals(diff: Diff, about: str, viewed_count: int, hint: str) -> ShownLine:
+def _totals(diff: Diff, about: str, viewed_count: int, hints: Sequence[str]) -> ShownLine:
     files = f"{len(diff.files)} file{'s' * (len(diff.files) != 1)}"
     text = styled(f"{files}  ") + styled(f"+{diff.added}", "green") + styled(" ") + styled(f"-{diff.removed}", "red")
     text += styled(f"  {viewed_count} viewed" if viewed_count else "", "dim")
-    if not about and len(diff.files) > 1:
-        finding = ", . finding · " if diff.apart or any(file.alive for file in diff.files) else ""
-        text += styled(f"   [ ] file · {finding}V viewed{hint}", "dim")
+    if not about:
+        has_findings = diff.apart or any(file.alive for file in diff.files)
+        names = ["[ ] file"] * (len(diff.files) > 1) + [", . finding"] * bool(has_findings) + [*hints]
+        text += styled(f"   {' · '.join(names)}", "dim")
     return ShownLine(text + styled(f"  {about}" if about else "", "yellow"))
 
 

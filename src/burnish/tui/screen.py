@@ -53,14 +53,16 @@ READING = "Reading the task…"
 SINCE_REVIEW = ("The diff shows only what changed since the last review.", "u: all of it")
 WHOLE_CHANGE = "The diff shows the whole change."
 NO_REVIEW = "No earlier commit was reviewed: the diff shows the whole change."
+# where the token of a diff says that it begins at the last review
+_SINCE = 4
 _NOTHING_EARLIER = "no earlier commit was reviewed: this is all of it"
 # a list with ages is drawn again so often, and so often while agents work
 _AGE_SECONDS = 10.0
 _WORK_SECONDS = 1.0
 # from a signal to the end of the process, whatever the terminal does
 _END_SECONDS = 5.0
-# rarely wanted: in the bar only where there is room for it
-_LAST_KEY = "R"
+# in the bar only where there is room for them: rarely wanted, or named on the page of the diff
+_LAST_KEYS = "eR"
 # until windows on agents are made
 _WINDOW_SECONDS = 0.05
 
@@ -243,7 +245,7 @@ class ProjectScreen(App[str]):
         hints = [
             BarItem(f"{key} {label}", "bold" if key in "arfs" else "", f"app.act('{key}')")
             for key, label in acts
-            if key != _LAST_KEY
+            if key not in _LAST_KEYS
         ]
         if self.view != "live" and self.number and self.details is None:
             hints.append(BarItem("Enter Open", "", "app.open"))
@@ -260,7 +262,7 @@ class ProjectScreen(App[str]):
         if board.ready > 1 and self.number in [entry.task.id for entry in board.ready_entries]:
             always.insert(0, (f"M Merge all {board.ready}", "merge_all"))
         hints += [BarItem(label, "", f"app.{action}") for label, action in always]
-        return hints + [BarItem(f"{key} {label}", "", f"app.act('{key}')") for key, label in acts if key == _LAST_KEY]
+        return hints + [BarItem(f"{key} {label}", "", f"app.act('{key}')") for key, label in acts if key in _LAST_KEYS]
 
     def _run_words(self) -> str:
         if self.run_of is None:
@@ -411,7 +413,8 @@ class ProjectScreen(App[str]):
         if number != self._loaded:
             # of the task that was shown before
             self.since_review = self.is_beginning_asked = False
-            self.next_line = ""
+            self.next_line, self.diff = "", None
+            self.marked.clear()
         self._wanted = self._loaded = number
         if number:
             self._in_background(lambda: self.data.details(number, board), self._take_details, "details")
@@ -457,7 +460,7 @@ class ProjectScreen(App[str]):
                 if not self.pane.shows_diff_of(number):
                     self.pane.draw(prose("Reading the diff…", "dim"), ("reading", number))
                 self._in_background(
-                    partial(self._read_diff, details.task, blobs, since_review=self.since_review),
+                    partial(self._read_diff, details.task, blobs, token),
                     lambda read: self._take_diff(*read, token),
                     "page",
                 )
@@ -470,23 +473,36 @@ class ProjectScreen(App[str]):
             self.next_line = ""
 
     def _read_diff(
-        self, task: Task, viewed_blobs: Mapping[str, str], *, since_review: bool
+        self, task: Task, viewed_blobs: Mapping[str, str], token: tuple[Any, ...]
     ) -> tuple[Diff, list[ShownLine], bool]:
         from burnish.features.tasks.inspect import file_texts
 
+        since_review = token[_SINCE]
         app, diff, is_all = self.data.diff(task.id, since_review=since_review)
         about = _NOTHING_EARLIER if since_review else ""
         about = about if is_all else "only what changed since the last review; u shows all"
         try:
             texts = partial(file_texts, app)
-            hint = " · u since the review" if task.cycle > 1 else ""
-            return diff, pages.diff_page(diff, texts, about, viewed_files(diff, viewed_blobs), hint), is_all
+            hints = ["V viewed", *["u since the review"] * (task.cycle > 1), "e comment"]
+            show_first = partial(self._back, self._take_first_lines, diff, token)
+            viewed = viewed_files(diff, viewed_blobs)
+            return diff, pages.diff_page(diff, texts, about, viewed, hints, show_first), is_all
         finally:
             app.store.close()
 
+    def _take_first_lines(self, diff: Diff, token: tuple[Any, ...], lines: list[ShownLine]) -> None:
+        """Until a very large diff is complete; an older one of the task is complete already."""
+        if self._is_asked_for(token) and not self.pane.shows_diff_of(token[1]):
+            self.diff = diff
+            self.pane.draw(lines, (*token[:2], "first lines"))
+            self._draw_bars()
+
+    def _is_asked_for(self, token: tuple[Any, ...]) -> bool:
+        """Whether this diff is still wanted: `u` may have been pressed again meanwhile."""
+        return self.pane.tab == "diff" and self._wanted == token[1] and self.since_review == token[_SINCE]
+
     def _take_diff(self, diff: Diff, lines: list[ShownLine], is_all: bool, token: tuple[Any, ...]) -> None:
-        # `u` may have been pressed again meanwhile
-        if self.pane.tab == "diff" and self._wanted == token[1] and self.since_review == token[4]:
+        if self._is_asked_for(token):
             self._say_beginning(is_all=is_all)
             self.diff = diff
             self.marked.clear()
