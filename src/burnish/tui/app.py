@@ -350,6 +350,8 @@ class BurnishTui(ProjectScreen):
 
     def _edit_review(self, number: int) -> None:
         """The editor has the terminal, and the screen waits for it."""
+        from burnish.tui.dialogs import NoticeDialog
+
         words, error = "", None
         with self.suspend():
             # textual takes the terminal back only if nothing is raised here
@@ -358,7 +360,8 @@ class BurnishTui(ProjectScreen):
             except Exception as raised:
                 error = raised
         if isinstance(error, BurnishError):
-            self.say(error.what, error.hint, "red")
+            # with the name of the file that has the text: too long for a message
+            self.push_screen(NoticeDialog(error.what, error.hint))
         elif error:
             raise error
         else:

@@ -343,9 +343,7 @@ def ask(app: App[Any], act: str, details: TaskDetails, then: Callable[[Order], N
         or (act == "approve" and gate and gate.against)
         or (act == "skip" and gate and gate.skip_against)
     ):
-        app.push_screen(
-            ReasonsDialog(name, "This goes against the review. Tick what is true, or explain:"), with_reasons
-        )
+        app.push_screen(ReasonsDialog(name, "This goes against the review. Tick what is true:"), with_reasons)
     elif act in _NOTES:
         words, is_required = _NOTES[act]
         if act == "fix" and gate and not (gate.findings or gate.against):
