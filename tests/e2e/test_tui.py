@@ -190,7 +190,7 @@ form.write_text(text)
         screen.expect("Enter or Esc closes this.")
         screen.send("\x03")
         assert screen.ended() == 0, screen.plain
-    [finding] = lab.events("finding.raised")
-    assert finding["data"]["title"] == "Which divisor?"
+    (finding,) = lab.show(1)["findings"]
+    assert finding["title"] == "Which divisor?"
     [kept] = lab.root.rglob("person-review.rejected")
     assert "verdict: perhaps" in kept.read_text()
