@@ -15,20 +15,20 @@ def edit_review(number: int, *, as_json: bool) -> int:
     refuse_inside_phase()
     form = review_in_editor(open_app(), number, tell)
     if form.review is None:
-        tell(f"{form.unused}, so nothing is sent.")
+        tell(f"{form.reason}, so nothing is sent.")
         return 0
-    if form.sent is None:
+    if form.outcome is None:
         plural = "" if form.draft_count == 1 else "s"
         say(f"Saved {form.draft_count} comment{plural} as a draft. Send it: burnish review {number} --edit")
         if form.review.note:
             tell("The note is not kept without a verdict.")
         return 0
     if as_json:
-        ids = [finding.id for finding in form.sent.findings]
-        say_json({"task": task_json(form.sent.task), "findings": ids})
+        ids = [finding.id for finding in form.outcome.findings]
+        say_json({"task": task_json(form.outcome.task), "findings": ids})
         return 0
-    ids_text = ", ".join(finding.id for finding in form.sent.findings)
+    ids_text = ", ".join(finding.id for finding in form.outcome.findings)
     say(f"Sent your review of task {number}: {form.review.verdict}{f' ({ids_text})' if ids_text else ''}.")
-    if form.sent.task.status == "in_progress" and not form.sent.task.runner:
+    if form.outcome.task.status == "in_progress" and not form.outcome.task.runner:
         tell(f"  Have it fixed: burnish run {number}")
     return 0

@@ -295,14 +295,14 @@ def review_in_editor(start: Path, number: int) -> str:
     reports: list[str] = []
     try:
         form = review_in_editor(app, number, reports.append, via=VIA)
-        if form.sent is None:
+        if form.outcome is None:
             comments = f"{form.draft_count} comment{'s' * (form.draft_count != 1)}"
-            return f"Saved {comments} as a draft." if form.review else f"{form.unused}, so nothing is sent."
-        ids = ", ".join(finding.id for finding in form.sent.findings)
+            return f"Saved {comments} as a draft." if form.review else f"{form.reason}, so nothing is sent."
+        ids = ", ".join(finding.id for finding in form.outcome.findings)
         words = f"Sent your review of task {number}{f' ({ids})' if ids else ''}"
-        if form.sent.task.status is Status.IN_PROGRESS:
-            return f"{words}. {_start(app, form.sent.task)}"
-        return f"{words}: it {stands(form.sent.task.status)}."
+        if form.outcome.task.status is Status.IN_PROGRESS:
+            return f"{words}. {_start(app, form.outcome.task)}"
+        return f"{words}: it {stands(form.outcome.task.status)}."
     except BurnishError as error:
         raise BurnishError(error.what, hint=" ".join([error.hint, *reports])) from error
     finally:

@@ -330,8 +330,8 @@ class BurnishTui(ProjectScreen):
             self._edit_review(self.details.task.id)
         elif self.details:
             task = self.details.task
-            marked = self.pane.marked_finding.removeprefix("finding:")
-            ask(self, act, self.details, lambda order: self._order(order, opposite(order, task)), marked)
+            first = self.pane.marked_finding.removeprefix("finding:")
+            ask(self, act, self.details, lambda order: self._order(order, opposite(order, task)), first)
 
     def _order(self, order: Order, undo: Order | None = None) -> None:
         self.pending.append(order.act)
@@ -357,8 +357,8 @@ class BurnishTui(ProjectScreen):
             # textual takes the terminal back only if nothing is raised here
             try:
                 words = review_in_editor(self.data.start, number)
-            except Exception as raised:
-                error = raised
+            except Exception as exception:
+                error = exception
         if isinstance(error, BurnishError):
             # with the name of the file that has the text: too long for a message
             self.push_screen(NoticeDialog(error.what, error.hint))

@@ -318,8 +318,8 @@ class HelpDialog(Dialog[None]):
 # -- what an act needs ----------------------------------------------------------------------------
 
 
-def ask(app: App[Any], act: str, details: TaskDetails, then: Callable[[Order], None], marked: str = "") -> None:
-    """Ask the person what the act needs, and give the order. Esc gives none. `marked` is the finding to begin with."""
+def ask(app: App[Any], act: str, details: TaskDetails, then: Callable[[Order], None], first: str = "") -> None:
+    """Ask the person what the act needs, and give the order. Esc gives none. `first` is the finding to begin with."""
     task, commit = details.task, details.shown_commit
     label = label_of(act, details)
     order = Order(act, task.id, commit, task.status, is_answer=label == "Answer", shown_label=label)
@@ -364,7 +364,7 @@ def ask(app: App[Any], act: str, details: TaskDetails, then: Callable[[Order], N
         dialog = NoteDialog(name, words, text=answer.proposal, is_required=True)
         app.push_screen(dialog, lambda text: with_text(f"{unit}{text}" if text else None))
     elif act == "waive":
-        _ask_waiver(app, name, details, with_text, marked)
+        _ask_waiver(app, name, details, with_text, first)
     elif act in _SURE and not opposite(order, task):
         words = _SURE[act].format(commit=commit[:12], target=task.target or "its target")
         notes = [*gate.warnings, *(f"No reviewer saw {file.path}." for file in gate.unseen_files)] if gate else []
@@ -405,11 +405,9 @@ def ask_to_merge_all(app: App[Any], entries: Sequence[InboxEntry], then: Callabl
     app.push_screen(ChooseDialog("Merge all", choices, words), lambda answer: then(order) if answer == "yes" else None)
 
 
-def _ask_waiver(
-    app: App[Any], name: str, details: TaskDetails, then: Callable[[str | None], None], marked: str
-) -> None:
+def _ask_waiver(app: App[Any], name: str, details: TaskDetails, then: Callable[[str | None], None], first: str) -> None:
     alive = [view.finding for view in details.findings if view.finding.alive]
-    alive.sort(key=lambda one: one.id != marked)
+    alive.sort(key=lambda one: one.id != first)
     titles = {one.id: one.remark.title for one in alive}
 
     def ask_reason(finding: str | None) -> None:

@@ -485,8 +485,8 @@ class ProjectScreen(App[str]):
             texts = partial(file_texts, app)
             hints = ["V viewed", *["u since the review"] * (task.cycle > 1), "e comment"]
             show_first = partial(self._back, self._take_first_lines, diff, token)
-            viewed = viewed_files(diff, viewed_blobs)
-            return diff, pages.diff_page(diff, texts, about, viewed, hints, show_first), is_all
+            numbers = viewed_files(diff, viewed_blobs)
+            return diff, pages.diff_page(diff, texts, about, numbers, hints, show_first), is_all
         finally:
             app.store.close()
 

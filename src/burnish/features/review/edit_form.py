@@ -51,12 +51,12 @@ class EditedReview:
 
 @dataclass(frozen=True, slots=True)
 class ReturnedForm:
-    """What became of the form: `unused` says why nothing was done; without `sent`, its comments are drafts."""
+    """What became of the form: `reason` says why nothing was done; without `outcome`, its comments are drafts."""
 
-    unused: str = ""
+    reason: str = ""
     review: EditedReview | None = None
     draft_count: int = 0
-    sent: SentReview | None = None
+    outcome: SentReview | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +93,11 @@ def review_in_editor(app: App, task_id: int, report: Callable[[str], None], *, v
     with _keeping(place, app.event_log.secrets, report):
         review = read_form(text, diff)
         draft = replace_drafts(app, task_id, review.comments)
-        sent = None
+        outcome = None
         if review.verdict is not None:
-            sent = send_review(app, task_id, review.verdict, note=review.note, commit=task.commit or "", via=via)
+            outcome = send_review(app, task_id, review.verdict, note=review.note, commit=task.commit or "", via=via)
     place.unlink()
-    return ReturnedForm("", review, len(draft.comments), sent)
+    return ReturnedForm("", review, len(draft.comments), outcome)
 
 
 @contextmanager
