@@ -159,3 +159,38 @@ def test_other_commands_do_not_load_it(tmp_path: Path) -> None:
     argv = [sys.executable, "-c", code, "-C", str(lab.repo.path), "run", "--dry-run"]
     printed = subprocess.run(argv, env=lab.env, capture_output=True, text=True, check=True).stdout
     assert printed.endswith("False\n")
+
+
+@pytest.mark.slow
+def test_e_opens_the_change_in_the_editor_and_the_screen_comes_back(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, author=ADDS_A_LINE, judge=APPROVE, extra="hitl_review: every\nreview: {agents: [judge]}\n")
+    lab.add("Add division")
+    lab.burnish("run", code=1)
+    editor = tmp_path / "editor"
+    # the second time it writes a verdict that does not exist
+    editor.write_text(
+        f"""#!{sys.executable} -IS
+import pathlib, sys
+form = pathlib.Path(sys.argv[1])
+text = form.read_text()
+if (was := pathlib.Path({str(tmp_path / "was")!r})).exists():
+    text = text.replace("verdict:", "verdict: perhaps", 1)
+else:
+    text = text.replace("verdict:", "verdict: comment", 1).replace("note:", "note: Which divisor?", 1)
+was.touch()
+form.write_text(text)
+"""
+    )
+    editor.chmod(0o755)
+    with terminal(lab, "tui", columns=140, env={"EDITOR": str(editor)}) as screen:
+        screen.expect("e In editor")
+        screen.send("e")
+        screen.expect("Sent your review of task 1 (F1)")
+        screen.send("e")
+        screen.expect("Enter or Esc closes this.")
+        screen.send("\x03")
+        assert screen.ended() == 0, screen.plain
+    (finding,) = lab.show(1)["findings"]
+    assert finding["title"] == "Which divisor?"
+    [kept] = lab.root.rglob("person-review.rejected")
+    assert "verdict: perhaps" in kept.read_text()

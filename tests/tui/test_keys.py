@@ -622,6 +622,7 @@ def test_a_question_of_the_review_is_shown_and_answered(tmp_path: Path) -> None:
     async def act(screen: Screen) -> None:
         await screen.until("NEEDS DISCUSSION")
         await screen.until("F1 error Zero is not handled")
+        await screen.until("The review asks a question: answer it (f), or decide.")
         await screen.until("f Answer")
         await screen.press("f")
         await screen.until("The agent gets your answer")
@@ -646,10 +647,11 @@ def test_a_merge_that_needs_another_decision_names_the_keys(tmp_path: Path) -> N
         await screen.until("m Merge")
         await screen.press("m", "y")
         await screen.until("Task 2 is not merged: together with main it waits for your decision.")
+        await screen.until("Look at task 2 again")
         # the page may still show the review, after which "burnish decides"
         await screen.until("a Approve")
         assert "burnish decide" not in screen.text
-        await screen.until("Asks again main has moved")
+        await screen.until("Why again  main has moved")
         await screen.until("Taken from the branch")
 
     on_screen(lab, act, size=WIDE)
@@ -700,7 +702,7 @@ def test_merging_all_tells_how_far_it_is(tmp_path: Path, monkeypatch: pytest.Mon
     assert messages == ["Merging T1, 1 of 2", "Merging T2, 2 of 2"]
 
     async def act(screen: Screen) -> None:
-        await screen.until("Asks again main has moved")
+        await screen.until("Why again  main has moved")
         screen.app.say("Merge all: each task in turn…")
         screen.app.is_act_message = True
         screen.app._say_progress(messages[0])
@@ -730,7 +732,7 @@ path.write_text("Good morning, and welcome\\n" if "<<<<<<<" in path.read_text() 
         await screen.press("2")
         await screen.until("        main was merged, and the agent resolved conflicts in greeting.txt")
         await screen.press("enter")
-        await screen.until("Asks again main was merged, and the agent resolved conflicts")
+        await screen.until("Why again  main was merged, and the agent resolved conflicts")
 
     on_screen(lab, act)
 

@@ -287,7 +287,7 @@ def test_only_what_changed_since_the_review_is_shown_for_one_task(tmp_path: Path
     async def act(screen: Screen) -> None:
         await screen.until("Verdict")
         await screen.press("u")
-        await screen.until("no earlier review: this is all of it")
+        await screen.until("no earlier commit was reviewed: this is all of it")
         await screen.press("u")
         await screen.until("The diff shows the whole change.")
         await screen.press("u", "n")
@@ -465,3 +465,51 @@ def test_the_mouse_opens_a_task_its_pages_and_an_answer(tmp_path: Path) -> None:
 
     on_screen(lab, act)
     assert lab.task(2)["status"] == "waiting_approval"
+
+
+def test_u_is_answered_with_its_diff_and_not_offered_before_a_second_review(tmp_path: Path) -> None:
+    lab = at_the_gate(tmp_path, 2)
+
+    async def act(screen: Screen) -> None:
+        await screen.until("Verdict")
+        await screen.press("d")
+        await screen.until("[ ] file · V viewed · e comment")
+        assert screen.app.diff
+        await screen.press("u")
+        await screen.until("No earlier commit was reviewed: the diff shows the whole change.")
+        assert "this is all of it" in screen.text
+        # a file of this diff is not marked for another task
+        await screen.press("n")
+        await screen.until("T2 Task 2")
+        assert screen.app.diff is None
+
+    on_screen(lab, act, size=WIDE)
+
+
+def test_many_findings_are_searched_for_one_to_waive_from_the_marked_one_on(tmp_path: Path) -> None:
+    judge = """flaws = [{**flaw, "title": f"Number {n} is unclear", "line": n} for n in range(1, 13)]
+app_lines = "x = 1\\n" * 20
+print(verdict("changes_requested", "not yet", flaws))
+"""
+    lab = Lab.make(tmp_path, judge=judge, extra="hitl_review: final\nreview: {agents: [judge]}\n")
+    lab.add("Add division", "--max-cycles", "1")
+    lab.burnish("run", code=1)
+
+    async def act(screen: Screen) -> None:
+        await screen.until("Verdict")
+        await screen.press("i")
+        await screen.until(lambda: len(screen.app.pane.page.lines) > 12)
+        await screen.press(".", ".", "w")
+        await screen.until_focused("search")
+        await screen.until("F1 ")
+        marked = screen.app.pane.marked_finding.removeprefix("finding:")
+        await screen.press("enter")
+        await screen.until(f"Waive {marked}:")
+        await screen.press("escape", "w")
+        await screen.until_focused("search")
+        await screen.type("number 9")
+        await screen.press("enter")
+        await screen.until("Why is it acceptable?")
+        assert "Number 9 is unclear" in screen.text
+
+    on_screen(lab, act, size=WIDE)

@@ -25,6 +25,7 @@ _ABOUT = {
     "fix": "Sends it back to the agent with your note.",
     "skip": "Accepts it without a review.",
     "waive": "Accepts one finding.",
+    "edit": "Opens the change in $EDITOR, to comment on lines.",
     "describe": "Says more clearly what is wanted.",
     "tag": "Sets the tags of the task.",
 }
@@ -42,6 +43,7 @@ LABELS = {
     "improve": "Improve",
     "describe": "Describe",
     "comment": "Comment",
+    "edit": "In editor",
     "run": "Start",
     "goon": "Continue",
     "ask": "Review",
@@ -70,6 +72,7 @@ _KEYS = {
     "s": ("skip",),
     "g": ("run", "goon", "ask", "raise", "retry"),
     "c": ("comment",),
+    "e": ("edit",),
     "w": ("waive",),
     "v": ("review",),
     "p": ("unpause", "pause"),
@@ -122,6 +125,8 @@ def acts_of(details: TaskDetails) -> list[tuple[str, str]]:
         possible.append("describe")
     if any(view.finding.alive for view in details.findings) and details.head.standing not in RUNNING:
         possible.append("waive")
+    if "comment" in possible and details.head.commit:
+        possible.append("edit")
     possible.append("tag")
     order = [act for act in LABELS if act in possible]
     return [(act, _ABOUT.get(act) or (ACTS[act].words if act in ACTS else "")) for act in order]
@@ -278,6 +283,32 @@ def _comment(app: App, order: Order) -> str:
     return f"Commented on task {order.task} ({finding.id}).{effect}"
 
 
+def review_in_editor(start: Path, number: int) -> str:
+    """Let the person comment on lines in the editor, which has the terminal meanwhile; returns what happened.
+
+    Changes that are asked for are worked on at once.
+    """
+    from burnish.features.review.edit_form import review_in_editor
+    from burnish.runtime import open_app
+
+    app = open_app(start)
+    reports: list[str] = []
+    try:
+        form = review_in_editor(app, number, reports.append, via=VIA)
+        if form.outcome is None:
+            comments = f"{form.draft_count} comment{'s' * (form.draft_count != 1)}"
+            return f"Saved {comments} as a draft." if form.review else f"{form.reason}, so nothing is sent."
+        ids = ", ".join(finding.id for finding in form.outcome.findings)
+        words = f"Sent your review of task {number}{f' ({ids})' if ids else ''}"
+        if form.outcome.task.status is Status.IN_PROGRESS:
+            return f"{words}. {_start(app, form.outcome.task)}"
+        return f"{words}: it {stands(form.outcome.task.status)}."
+    except BurnishError as error:
+        raise BurnishError(error.what, hint=" ".join([error.hint, *reports])) from error
+    finally:
+        app.store.close()
+
+
 def _remark(app: App, order: Order) -> str:
     """Comment at the gate: as on the board, the task stays there, and drafts of comments are sent with it."""
     from burnish.features.review.person_review import ReviewVerdict, send_review
@@ -388,7 +419,7 @@ def _merge(app: App, order: Order) -> str:
         after = app.store.task(app.key, order.task)
         if after.status is Status.WAITING_APPROVAL:
             what = f"Task {after.id} is not merged: together with {after.target} it waits for your decision."
-            raise BurnishError(what, hint="Look at it, then approve it (a) and merge it (m).")
+            raise BurnishError(what, hint=f"Look at task {after.id} again, then approve it (a) and merge it (m).")
         raise error
     merged_task = report.landed[0]
     return f"Merged task {order.task} into {merged_task.into} at {merged_task.commit[:12]}."

@@ -10,6 +10,7 @@ from textual import on
 from textual.binding import Binding
 from textual.widgets import Input
 
+from burnish.errors import BurnishError
 from burnish.tui import pages
 from burnish.tui.acts import (
     KEYS_WITH_TEXT,
@@ -24,12 +25,13 @@ from burnish.tui.acts import (
     keys_of,
     label_of,
     opposite,
+    review_in_editor,
     stands,
 )
 from burnish.tui.lines import FilterField, LineView, PickList
 from burnish.tui.panes import TAB_KEYS, TABS, LivePane
 from burnish.tui.project import START_SECONDS
-from burnish.tui.screen import READING, SINCE_REVIEW, ProjectScreen, viewed_files
+from burnish.tui.screen import READING, ProjectScreen, viewed_files
 
 if TYPE_CHECKING:
     from burnish.tui.project import TaskDetails
@@ -65,7 +67,7 @@ class BurnishTui(ProjectScreen):
         Binding("left_square_bracket", "jump(-1, 'file:')", show=False),
         Binding("full_stop", "jump(1, 'finding:')", show=False),
         Binding("comma", "jump(-1, 'finding:')", show=False),
-        *(Binding(key, f"act('{key}')", show=False) for key in "arfscgpxmvwR"),
+        *(Binding(key, f"act('{key}')", show=False) for key in "arfscegpxmvwR"),
         Binding("M", "merge_all", show=False),
         Binding("z", "undo", show=False),
         Binding("q,ctrl+q", "leave", show=False, priority=False),
@@ -157,7 +159,8 @@ class BurnishTui(ProjectScreen):
         self.since_review = not self.since_review
         self.action_tab("diff")
         if self.number and self.view != "live":
-            self.say(*SINCE_REVIEW if self.since_review else ("The diff shows the whole change.", ""))
+            self.is_beginning_asked = True
+            self.say("Reading the diff…", style="dim")
 
     def action_mark_viewed(self) -> None:
         """Mark the file at the top of the diff, or the next one that is not marked, and go to the file after it."""
@@ -252,7 +255,7 @@ class BurnishTui(ProjectScreen):
     def _clear_if_slow(self) -> None:
         """No other task than the selected one stays on the screen."""
         details = self.pane.details
-        if details and details.task.id != self.number:
+        if self.number and (details is None or details.task.id != self.number):
             self.pane.clear(READING)
 
     @on(PickList.Chosen, "#list")
@@ -323,9 +326,12 @@ class BurnishTui(ProjectScreen):
         """Ask what the act needs, then do it."""
         from burnish.tui.dialogs import ask
 
-        if self.details:
+        if self.details and act == "edit":
+            self._edit_review(self.details.task.id)
+        elif self.details:
             task = self.details.task
-            ask(self, act, self.details, lambda order: self._order(order, opposite(order, task)))
+            first = self.pane.marked_finding.removeprefix("finding:")
+            ask(self, act, self.details, lambda order: self._order(order, opposite(order, task)), first)
 
     def _order(self, order: Order, undo: Order | None = None) -> None:
         self.pending.append(order.act)
@@ -341,6 +347,29 @@ class BurnishTui(ProjectScreen):
         else:
             self.data.expect_no_start(order.task)
         self._in_background(lambda: self._carry_out(order), partial(self._report, order, undo), "act")
+
+    def _edit_review(self, number: int) -> None:
+        """The editor has the terminal, and the screen waits for it."""
+        from burnish.tui.dialogs import NoticeDialog
+
+        words, error = "", None
+        with self.suspend():
+            # textual takes the terminal back only if nothing is raised here
+            try:
+                words = review_in_editor(self.data.start, number)
+            except Exception as exception:
+                error = exception
+        if isinstance(error, BurnishError):
+            # with the name of the file that has the text: too long for a message
+            self.push_screen(NoticeDialog(error.what, error.hint))
+        elif error:
+            raise error
+        else:
+            if words.endswith(STARTED):
+                self.data.expect_start(number)
+                self.awaited.add(number)
+            self.say(words, f"e: edit it again · {self.next_hint}" if "draft" in words else self.next_hint, "green")
+        self._load_state()
 
     def action_merge_all(self) -> None:
         """Merge everything that only has to be merged."""

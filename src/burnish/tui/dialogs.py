@@ -30,6 +30,8 @@ T = TypeVar("T")
 _WIDTH = 76
 # the part of the rows of a screen that a box may take, as in style.tcss, and the rows of its frame
 _TALLEST, _FRAME = 0.9, 2
+# more findings than these are searched for
+_MAX_PLAIN_CHOICES = 8
 # rows of a screen that has room for spaces in a box
 _TALL = 22
 
@@ -316,8 +318,8 @@ class HelpDialog(Dialog[None]):
 # -- what an act needs ----------------------------------------------------------------------------
 
 
-def ask(app: App[Any], act: str, details: TaskDetails, then: Callable[[Order], None]) -> None:
-    """Ask the person what the act needs, and give the order. Esc gives none."""
+def ask(app: App[Any], act: str, details: TaskDetails, then: Callable[[Order], None], first: str = "") -> None:
+    """Ask the person what the act needs, and give the order. Esc gives none. `first` is the finding to begin with."""
     task, commit = details.task, details.shown_commit
     label = label_of(act, details)
     order = Order(act, task.id, commit, task.status, is_answer=label == "Answer", shown_label=label)
@@ -341,11 +343,11 @@ def ask(app: App[Any], act: str, details: TaskDetails, then: Callable[[Order], N
         or (act == "approve" and gate and gate.against)
         or (act == "skip" and gate and gate.skip_against)
     ):
-        app.push_screen(ReasonsDialog(name, "This goes against the review. Give the reason:"), with_reasons)
+        app.push_screen(ReasonsDialog(name, "This goes against the review. Tick what is true:"), with_reasons)
     elif act in _NOTES:
         words, is_required = _NOTES[act]
         if act == "fix" and gate and not (gate.findings or gate.against):
-            words, is_required = "No finding is open: describe what to fix.", True
+            words, is_required = "The agent works on it again, and a review follows. Describe what to fix:", True
         if act == "comment" and task.status is Status.WAITING_APPROVAL:
             words = "Recorded with the task, which still waits for your decision. To send it back with a note: f."
         question = question_of(details)
@@ -356,12 +358,13 @@ def ask(app: App[Any], act: str, details: TaskDetails, then: Callable[[Order], N
         app.push_screen(NoteDialog(name, words, text=text, is_required=is_required), with_text)
     elif act == "raise" and details.head.answer:
         answer = details.head.answer
-        unit = "tokens " if answer.is_tokens else ""
-        words = f"{details.head.note}\n\n{answer.effect} The limit was {answer.limit}. The new limit:"
+        unit, dollars, name_of_unit = ("tokens ", "", "tokens") if answer.is_tokens else ("", "$", "USD")
+        words = f"{answer.effect} The limit was {dollars}{answer.limit}. The new limit in {name_of_unit}:"
+        words = f"{details.head.note}\n\n{words}"
         dialog = NoteDialog(name, words, text=answer.proposal, is_required=True)
         app.push_screen(dialog, lambda text: with_text(f"{unit}{text}" if text else None))
     elif act == "waive":
-        _ask_waiver(app, name, details, with_text)
+        _ask_waiver(app, name, details, with_text, first)
     elif act in _SURE and not opposite(order, task):
         words = _SURE[act].format(commit=commit[:12], target=task.target or "its target")
         notes = [*gate.warnings, *(f"No reviewer saw {file.path}." for file in gate.unseen_files)] if gate else []
@@ -374,8 +377,8 @@ def ask(app: App[Any], act: str, details: TaskDetails, then: Callable[[Order], N
 
 
 _NOTES = {
-    "reject": ("Why? (may be empty)", False),
-    "fix": ("A note for the agent, beside the findings (may be empty).", False),
+    "reject": ("The task stops, and its work is kept. Why? (may be empty)", False),
+    "fix": ("The agent fixes what the review found. A note for it (may be empty):", False),
     "improve": ("The agent gets one more cycle with your note.", False),
     "comment": ("The agent settles it next. An approval becomes void.", True),
     "describe": ("What is wanted? The agent gets this description.", True),
@@ -395,14 +398,16 @@ _SURE = {
 def ask_to_merge_all(app: App[Any], entries: Sequence[InboxEntry], then: Callable[[Order], None]) -> None:
     """Ask whether to merge these tasks; those that become ready meanwhile are not merged with them."""
     titles = [f"T{entry.task.id} {plain(entry.task.spec.title)}" for entry in entries]
-    words = "\n".join([f"Merge {len(titles)} approved tasks, one after the other?", *titles])
+    about = "If no check can test a task with the merges before it, it is reviewed again and may ask you."
+    words = "\n".join([f"Merge {len(titles)} approved tasks, one after the other?", about, *titles])
     order = Order("merge-all", entries[0].task.id, text=" ".join(str(entry.task.id) for entry in entries))
     choices = [Choice("yes", "Merge all", "y"), Choice("no", "Do nothing", "n")]
     app.push_screen(ChooseDialog("Merge all", choices, words), lambda answer: then(order) if answer == "yes" else None)
 
 
-def _ask_waiver(app: App[Any], name: str, details: TaskDetails, then: Callable[[str | None], None]) -> None:
+def _ask_waiver(app: App[Any], name: str, details: TaskDetails, then: Callable[[str | None], None], first: str) -> None:
     alive = [view.finding for view in details.findings if view.finding.alive]
+    alive.sort(key=lambda one: one.id != first)
     titles = {one.id: one.remark.title for one in alive}
 
     def ask_reason(finding: str | None) -> None:
@@ -414,4 +419,4 @@ def _ask_waiver(app: App[Any], name: str, details: TaskDetails, then: Callable[[
         ask_reason(alive[0].id)
     else:
         choices = [Choice(one.id, f"{one.id} {one.remark.severity.value}: {one.remark.title}") for one in alive]
-        app.push_screen(ChooseDialog(name, choices), ask_reason)
+        app.push_screen(ChooseDialog(name, choices, is_searchable=len(choices) > _MAX_PLAIN_CHOICES), ask_reason)

@@ -13,7 +13,7 @@ from burnish.core.cost import short_cost
 from burnish.core.gate import cause_of
 from burnish.core.status import Reason, Status
 from burnish.proc import clock
-from burnish.tui.acts import with_keys
+from burnish.tui.acts import question_of, with_keys
 from burnish.tui.lines import ShownLine, plain, prose, styled, verbatim
 from burnish.tui.markdown import inline
 
@@ -33,6 +33,8 @@ _SIGNS = {"add": ("+", "green"), "del": ("-", "red"), "same": (" ", "")}
 # files beyond so many characters are not coloured, and neither is the rest of a very large change
 MAX_COLOURED = 200_000
 MAX_COLOURED_IN_ALL = 500_000
+# so many lines of a diff are shown before the others are made
+_FIRST_LINES = 3_000
 # on the overview
 _MAX_FINDINGS = 8
 _BLANK = ShownLine(styled(""))
@@ -51,7 +53,9 @@ def fact(label: str, text: str, style: str = "") -> ShownLine:
 
 def overview(details: TaskDetails) -> list[ShownLine]:
     head, task = details.head, details.task
-    lines = [ShownLine(styled(plain(with_keys(head.next, details)), f"bold {TONES[head.tone]}".strip()))]
+    first = "The review asks a question: answer it (f), or decide." if details.gate and question_of(details) else ""
+    first = first or with_keys(head.next, details)
+    lines = [ShownLine(styled(plain(first), f"bold {TONES[head.tone]}".strip()))]
     if head.note and not details.gate:
         lines += prose(with_keys(head.note, details))
     if details.trouble:
@@ -88,7 +92,7 @@ def gate_lines(view: GateView, *, stale: bool, again: str = "") -> Iterator[Show
         yield ShownLine(styled("The plan waits for your approval."))
         return
     if again:
-        yield fact("Asks again", again, "yellow")
+        yield fact("Why again", again, "yellow")
     word = view.verdict.upper().replace("_", " ") or "NONE"
     verdict = styled(word, _VERDICTS.get(view.verdict, "red"))
     summary = plain(view.summary)
@@ -165,14 +169,14 @@ def _request(task: Task) -> Iterator[ShownLine]:
 def _history(details: TaskDetails) -> Iterator[ShownLine]:
     """The newest cycle first, without what stands above it already."""
     gate = details.gate.shown if details.gate else None
-    shown_texts = {*gate.warnings, gate.objection} if gate else {details.head.note}
+    shown_texts = {*gate.warnings, gate.objection, _why_again(details)} if gate else {details.head.note}
     for run in details.story.runs:
         for cycle in run.cycles:
             yield _BLANK
             name = f"Run {run.number}, cycle {cycle.number}" if run.number > 1 else f"Cycle {cycle.number}"
             yield ShownLine(styled(name, "bold underline") + styled(_day(cycle.moments), "dim"))
-            yield from _cycle(cycle, shown_texts)
-        yield from (_moment(moment, shown_texts) for moment in run.moments)
+            yield from _cycle(cycle, shown_texts, details)
+        yield from (_moment(moment, shown_texts, details) for moment in run.moments)
 
 
 def _day(moments: Sequence[Moment]) -> str:
@@ -185,7 +189,7 @@ def _local(at: str) -> datetime:
     return datetime.fromisoformat(at).astimezone()
 
 
-def _cycle(cycle: CycleStory, shown_texts: Collection[str]) -> Iterator[ShownLine]:
+def _cycle(cycle: CycleStory, shown_texts: Collection[str], details: TaskDetails) -> Iterator[ShownLine]:
     if cycle.verdict or cycle.review:
         outcome = outcome_words(cycle.verdict, cycle.review, cycle.but)
         words = " · ".join(word for word in (cycle.verdict.replace("_", " "), outcome) if word)
@@ -198,7 +202,8 @@ def _cycle(cycle: CycleStory, shown_texts: Collection[str]) -> Iterator[ShownLin
     changes += [f"resolved {', '.join(cycle.settled)}"] * bool(cycle.settled)
     if changes:
         yield fact("findings", "; ".join(changes))
-    yield from (_moment(moment, shown_texts) for moment in cycle.moments)
+    for before, moment in zip([None, *cycle.moments], cycle.moments, strict=False):
+        yield _moment(moment, {*shown_texts, before.detail} if before else shown_texts, details)
     yield from (fact("note", warning, "yellow") for warning in cycle.warnings if warning not in shown_texts)
 
 
@@ -216,13 +221,14 @@ def outcome_words(verdict: str, review: str, but: str = "") -> str:
     return review
 
 
-def _moment(moment: Moment, shown_texts: Collection[str]) -> ShownLine:
+def _moment(moment: Moment, shown_texts: Collection[str], details: TaskDetails) -> ShownLine:
     facts = [moment.who, _duration(moment.seconds), short_cost(moment.cost_usd, moment.cost_source)]
     facts += ["under way"] * moment.live + [f"commit {moment.commit[:12]}"] * bool(moment.commit)
     text = styled(plain(moment.title), TONES.get(moment.tone, ""))
     words = " · ".join(one for one in facts if one)
     text += styled(f"  {plain(words)}" if words else "", "dim")
-    text += inline(f"  {plain(moment.detail)}" if moment.detail and moment.detail not in shown_texts else "")
+    detail = moment.detail if moment.detail not in shown_texts else ""
+    text += inline(f"  {plain(with_keys(detail, details))}" if detail else "")
     return ShownLine(text, styled(f"{_local(moment.at):%H:%M} ", "dim"))
 
 
@@ -288,12 +294,15 @@ def diff_page(
     read: Callable[[Sequence[str]], Mapping[str, str]],
     about: str = "",
     viewed_numbers: Collection[int] = (),
+    hints: Sequence[str] = (),
+    show_first: Callable[[list[ShownLine]], None] = lambda lines: None,
 ) -> list[ShownLine]:
     """Files with their findings in place; of those that were viewed, the heading and open findings.
 
-    `read` returns the texts of blobs, for the colours.
+    `read` returns the texts of blobs, for the colours; `hints` name keys. `show_first` gets the first
+    lines of a very large change, to be shown meanwhile.
     """
-    lines = [_totals(diff, about, len(viewed_numbers))]
+    lines = [_totals(diff, about, len(viewed_numbers), hints)]
     if not diff.files:
         lines.append(ShownLine(styled("Nothing was changed.", "dim")))
     if len(diff.files) > 1:
@@ -312,17 +321,21 @@ def diff_page(
             lines += finding_lines(finding, indent=2)
         texts = read([file.file.old_blob, file.file.new_blob]) if file.blocks and colours > 0 else {}
         colours -= sum(map(len, texts.values()))
-        lines += _blocks(file, texts)
+        for line in _blocks(file, texts):
+            lines.append(line)
+            if len(lines) == _FIRST_LINES:
+                show_first([*lines, _BLANK, ShownLine(styled("Reading the rest…", "dim"))])
     return lines
 
 
-def _totals(diff: Diff, about: str, viewed_count: int) -> ShownLine:
+def _totals(diff: Diff, about: str, viewed_count: int, hints: Sequence[str]) -> ShownLine:
     files = f"{len(diff.files)} file{'s' * (len(diff.files) != 1)}"
     text = styled(f"{files}  ") + styled(f"+{diff.added}", "green") + styled(" ") + styled(f"-{diff.removed}", "red")
     text += styled(f"  {viewed_count} viewed" if viewed_count else "", "dim")
-    if not about and len(diff.files) > 1:
-        finding = ", . finding · " if diff.apart or any(file.alive for file in diff.files) else ""
-        text += styled(f"   [ ] file · {finding}V viewed · u since the review", "dim")
+    if not about:
+        has_findings = diff.apart or any(file.alive for file in diff.files)
+        names = ["[ ] file"] * (len(diff.files) > 1) + [", . finding"] * bool(has_findings) + [*hints]
+        text += styled(f"   {' · '.join(names)}", "dim")
     return ShownLine(text + styled(f"  {about}" if about else "", "yellow"))
 
 
@@ -404,7 +417,7 @@ _HELP = (
     ("Decide", (("a", "approve the commit that is shown; against the review it asks for reasons"),
                 ("r", "reject"), ("f", "send back with a note, answer a question, give one more cycle"),
                 ("s", "accept without a review, if the settings allow it"), ("w", "waive a finding"),
-                ("c", "comment: the agent settles it next"))),
+                ("c e", "comment: the agent settles it next; on lines in $EDITOR"))),
     ("Run", (("g R", "start, continue or retry; start again"),
              ("v", "review again"), ("p", "pause, or end the pause"),
              ("x", "stop; the work is kept"), ("m M", "merge, or resolve conflicts; merge all that are ready"),

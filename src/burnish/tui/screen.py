@@ -30,6 +30,7 @@ from burnish.tui.panes import Follower, LivePane, TaskPane, follower_of
 from burnish.tui.project import BoardState, ProjectData, TaskDetails
 
 if TYPE_CHECKING:
+    from burnish.core.task import Task
     from burnish.features.run.detach import ScreenRun
     from burnish.views.diff import Diff
 
@@ -50,14 +51,18 @@ _ENDS = {
 }
 READING = "Reading the task…"
 SINCE_REVIEW = ("The diff shows only what changed since the last review.", "u: all of it")
-NO_REVIEW = ("There is no earlier review: the diff shows the whole change.", "")
+WHOLE_CHANGE = "The diff shows the whole change."
+NO_REVIEW = "No earlier commit was reviewed: the diff shows the whole change."
+# where the token of a diff says that it begins at the last review
+_SINCE = 4
+_NOTHING_EARLIER = "no earlier commit was reviewed: this is all of it"
 # a list with ages is drawn again so often, and so often while agents work
 _AGE_SECONDS = 10.0
 _WORK_SECONDS = 1.0
 # from a signal to the end of the process, whatever the terminal does
 _END_SECONDS = 5.0
-# rarely wanted: in the bar only where there is room for it
-_LAST_KEY = "R"
+# in the bar only where there is room for them: rarely wanted, or named on the page of the diff
+_LAST_KEYS = "eR"
 # until windows on agents are made
 _WINDOW_SECONDS = 0.05
 
@@ -83,8 +88,8 @@ class ProjectScreen(App[str]):
         self.filter_text = ""
         # what was selected when the filter was opened
         self._filtered_from = ""
-        # the diff begins at the last review
-        self.since_review = False
+        # the diff begins at the last review; and whether the person has just asked for where it begins
+        self.since_review = self.is_beginning_asked = False
         # what came after the selected task in the inbox, and then what came before it
         self.following_ids: list[int] = []
         # what takes the last act back, if something can
@@ -240,7 +245,7 @@ class ProjectScreen(App[str]):
         hints = [
             BarItem(f"{key} {label}", "bold" if key in "arfs" else "", f"app.act('{key}')")
             for key, label in acts
-            if key != _LAST_KEY
+            if key not in _LAST_KEYS
         ]
         if self.view != "live" and self.number and self.details is None:
             hints.append(BarItem("Enter Open", "", "app.open"))
@@ -257,7 +262,7 @@ class ProjectScreen(App[str]):
         if board.ready > 1 and self.number in [entry.task.id for entry in board.ready_entries]:
             always.insert(0, (f"M Merge all {board.ready}", "merge_all"))
         hints += [BarItem(label, "", f"app.{action}") for label, action in always]
-        return hints + [BarItem(f"{key} {label}", "", f"app.act('{key}')") for key, label in acts if key == _LAST_KEY]
+        return hints + [BarItem(f"{key} {label}", "", f"app.act('{key}')") for key, label in acts if key in _LAST_KEYS]
 
     def _run_words(self) -> str:
         if self.run_of is None:
@@ -325,6 +330,9 @@ class ProjectScreen(App[str]):
         self._is_loading = self._is_loading and group != "board"
         self._is_following = self._is_following and group != "follow"
         if group == "page":
+            if self.is_beginning_asked:
+                self.is_beginning_asked = False
+                self.say("")
             self.pane.draw([*pages.trouble(error.what, error.hint)], ("trouble", self.number, error.what))
         else:
             details = self.pane.details
@@ -404,7 +412,9 @@ class ProjectScreen(App[str]):
         number, board = self.number, self.board
         if number != self._loaded:
             # of the task that was shown before
-            self.since_review, self.next_line = False, ""
+            self.since_review = self.is_beginning_asked = False
+            self.next_line, self.diff = "", None
+            self.marked.clear()
         self._wanted = self._loaded = number
         if number:
             self._in_background(lambda: self.data.details(number, board), self._take_details, "details")
@@ -444,11 +454,15 @@ class ProjectScreen(App[str]):
         elif tab == "diff":
             blobs = self.data.viewed(details.task)
             token = (tab, number, details.head.commit, details.findings, self.since_review, blobs)
-            if not self.pane.is_drawn(token):
+            if self.pane.is_drawn(token):
+                self._say_beginning()
+            else:
                 if not self.pane.shows_diff_of(number):
                     self.pane.draw(prose("Reading the diff…", "dim"), ("reading", number))
                 self._in_background(
-                    lambda: self._read_diff(number, blobs), lambda read: self._take_diff(*read, token), "page"
+                    partial(self._read_diff, details.task, blobs, token),
+                    lambda read: self._take_diff(*read, token),
+                    "page",
                 )
         else:
             self._begin_transcript(details)
@@ -458,27 +472,55 @@ class ProjectScreen(App[str]):
             self.pane.jump_to(self.next_line)
             self.next_line = ""
 
-    def _read_diff(self, number: int, viewed_blobs: Mapping[str, str]) -> tuple[Diff, list[ShownLine], bool]:
+    def _read_diff(
+        self, task: Task, viewed_blobs: Mapping[str, str], token: tuple[Any, ...]
+    ) -> tuple[Diff, list[ShownLine], bool]:
         from burnish.features.tasks.inspect import file_texts
 
-        app, diff, is_all = self.data.diff(number, since_review=self.since_review)
-        about = "no earlier review: this is all of it" if is_all else "only what changed since the last review"
-        about = f"{about}; u shows all" if not is_all else about if self.since_review else ""
+        since_review = token[_SINCE]
+        app, diff, is_all = self.data.diff(task.id, since_review=since_review)
+        about = _NOTHING_EARLIER if since_review else ""
+        about = about if is_all else "only what changed since the last review; u shows all"
         try:
             texts = partial(file_texts, app)
-            return diff, pages.diff_page(diff, texts, about, viewed_files(diff, viewed_blobs)), is_all
+            hints = ["V viewed", *["u since the review"] * (task.cycle > 1), "e comment"]
+            show_first = partial(self._back, self._take_first_lines, diff, token)
+            numbers = viewed_files(diff, viewed_blobs)
+            return diff, pages.diff_page(diff, texts, about, numbers, hints, show_first), is_all
         finally:
             app.store.close()
 
+    def _take_first_lines(self, diff: Diff, token: tuple[Any, ...], lines: list[ShownLine]) -> None:
+        """Until a very large diff is complete; an older one of the task is complete already."""
+        if self._is_asked_for(token) and not self.pane.shows_diff_of(token[1]):
+            self.diff = diff
+            self.pane.draw(lines, (*token[:2], "first lines"))
+            self._draw_bars()
+
+    def _is_asked_for(self, token: tuple[Any, ...]) -> bool:
+        """Whether this diff is still wanted: `u` may have been pressed again meanwhile."""
+        return self.pane.tab == "diff" and self._wanted == token[1] and self.since_review == token[_SINCE]
+
     def _take_diff(self, diff: Diff, lines: list[ShownLine], is_all: bool, token: tuple[Any, ...]) -> None:
-        if self.pane.tab == "diff" and self._wanted == token[1]:
-            if is_all and self.since_review:
-                self.say(*NO_REVIEW)
+        if self._is_asked_for(token):
+            self._say_beginning(is_all=is_all)
             self.diff = diff
             self.marked.clear()
             self.pane.draw(lines, token)
             self._go_to_next_line()
             self._draw_bars()
+
+    def _say_beginning(self, *, is_all: bool = False) -> None:
+        """Answer `u`, when the diff that it asked for is on the screen."""
+        if not self.is_beginning_asked:
+            return
+        self.is_beginning_asked = False
+        if not self.since_review:
+            self.say(WHOLE_CHANGE, is_brief=True)
+        elif is_all:
+            self.say(NO_REVIEW, is_brief=True)
+        else:
+            self.say(*SINCE_REVIEW)
 
     def _begin_transcript(self, details: TaskDetails) -> None:
         follower = follower_of(self.data.tasks_folder, details.task)

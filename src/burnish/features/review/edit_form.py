@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
+from burnish.adapters.redaction import redact_file
 from burnish.core.finding import Finding
+from burnish.core.secrets import Secrets
 from burnish.core.text_encoding import escape_invisible
-from burnish.errors import BadInput
-from burnish.features.review.drafts import DraftComment, FileDrafts, placed_drafts
-from burnish.features.review.person_review import ReviewVerdict
+from burnish.errors import BadInput, BurnishError
+from burnish.features.review.drafts import DraftComment, FileDrafts, placed_drafts, read_draft
+from burnish.features.review.person_review import ReviewVerdict, SentReview, replace_drafts, send_review
+from burnish.features.tasks.editor import editor, open_in
+from burnish.features.tasks.inspect import change_of, without_secrets
+from burnish.git.files import write_whole
+from burnish.runtime.app import App
+from burnish.runtime.reader import refuse_inside_phase
 from burnish.sanitize import clean_text
-from burnish.views.diff import Diff, FileDiff
+from burnish.views.diff import Diff, FileDiff, bare, pinned
+
+_FORM = "person-review.diff"
 
 HELP = """\
 # Write your comments below the lines that they are about, each line after "> ".
@@ -39,6 +50,16 @@ class EditedReview:
 
 
 @dataclass(frozen=True, slots=True)
+class ReturnedForm:
+    """What became of the form: `reason` says why nothing was done; without `outcome`, its comments are drafts."""
+
+    reason: str = ""
+    review: EditedReview | None = None
+    draft_count: int = 0
+    outcome: SentReview | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class _Place:
     """What a line of the form stands for. A comment below it is about this."""
 
@@ -46,6 +67,50 @@ class _Place:
     file: FileDiff
     side: str = "new"
     line: int | None = None
+
+
+def review_in_editor(app: App, task_id: int, report: Callable[[str], None], *, via: str = "cli") -> ReturnedForm:
+    """Open the change with its findings in the editor, and save or send what the person wrote.
+
+    `report` is told where the text is if it is refused.
+    """
+    refuse_inside_phase()
+    task = app.store.task(app.key, task_id)
+    program = editor()
+    if not program:
+        raise BadInput("$EDITOR is not set.", hint="Set it, e.g. EDITOR=vim.")
+    change = without_secrets(change_of(app, task_id, since_review=False))
+    diff = pinned(bare(change), app.store.findings(app.key, task_id))
+    title, drafts = f"task {task_id}: {task.spec.title}", read_draft(app, task_id).comments
+    form = review_form(title, diff, drafts, commit=task.commit or "")
+    place = app.task_folder(task) / _FORM
+    write_whole(place, form.encode("utf-8", "surrogateescape"))
+    open_in(program, place)
+    text = place.read_bytes().decode("utf-8", "surrogateescape")
+    if text == form or not text.strip():
+        place.unlink()
+        return ReturnedForm("Nothing was changed" if text == form else "The form is empty")
+    with _keeping(place, app.event_log.secrets, report):
+        review = read_form(text, diff)
+        draft = replace_drafts(app, task_id, review.comments)
+        outcome = None
+        if review.verdict is not None:
+            outcome = send_review(app, task_id, review.verdict, note=review.note, commit=task.commit or "", via=via)
+    place.unlink()
+    return ReturnedForm("", review, len(draft.comments), outcome)
+
+
+@contextmanager
+def _keeping(place: Path, secrets: Secrets, report: Callable[[str], None]) -> Iterator[None]:
+    """If the form is refused, tell which file has the person's text, without secrets."""
+    try:
+        yield
+    except BurnishError:
+        redact_file(place, secrets)
+        copy = place.with_suffix(".rejected")
+        place.replace(copy)
+        report(f"Your text is in {copy}")
+        raise
 
 
 def review_form(title: str, diff: Diff, drafts: Sequence[DraftComment], *, commit: str) -> str:
