@@ -447,11 +447,11 @@ def _both(one: _ReadReply, more: _ReadReply) -> _ReadReply:
     """Two parts of one reviewer's word. One that could not be read spoils the whole, which keeps all words."""
     reply = combined_reply(one.reply, more.reply)
     prose = "\n\n".join(text for text in (one.prose, more.prose) if text)
-    for reading in (one.reading, more.reading):
-        if isinstance(reading, Unreadable):
-            words = (_words(one), _words(more))
-            return _ReadReply(reply, replace(reading, reply="\n\n".join(words)), prose)
-    return _ReadReply(reply, merge_replies(one.reading, more.reading), prose)
+    match one.reading, more.reading:
+        case (Unreadable() as unreadable, _) | (_, Unreadable() as unreadable):
+            return _ReadReply(reply, replace(unreadable, reply="\n\n".join((_words(one), _words(more)))), prose)
+        case (Review() as first, Review() as second):
+            return _ReadReply(reply, merge_replies(first, second), prose)
 
 
 def _words(read_reply: _ReadReply) -> str:

@@ -117,11 +117,12 @@ def _python_tests(source: str) -> dict[str, _Span]:
 def _name_of_test(statement: ast.stmt) -> str:
     if isinstance(statement, ast.If):
         return "__main__" if "'__main__'" in ast.dump(statement.test) else ""
-    is_function = isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef) and statement.name.startswith("test")
     if isinstance(statement, ast.ClassDef):
         is_class = statement.name.startswith("Test") or any("TestCase" in ast.dump(base) for base in statement.bases)
         return statement.name if is_class else ""
-    return statement.name if is_function else ""
+    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef) and statement.name.startswith("test"):
+        return statement.name
+    return ""
 
 
 def _asserts(statement: ast.stmt) -> bool:
