@@ -64,7 +64,7 @@ def test_the_gate_tells_what_the_reviewer_fixed_and_that_nothing_was_tested(tmp_
     page, terminal = look(lab)
     gate = page.partition('id="part-gate"')[2].partition("</section>")[0]
     assert "fixed, 2 issues" in gate and "guarded the division" in gate and "No docstring" in gate
-    assert "fixed F1, F2: guarded the division" in page, "in the story, too"
+    assert "Fixed F1, F2: guarded the division" in page, "in the story, too"
     for text in (gate, terminal):
         assert "nothing was tested" in text
 
