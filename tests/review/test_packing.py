@@ -83,10 +83,10 @@ def test_hunks_are_never_cut_and_a_file_shown_in_part_is_not_shown() -> None:
     assert packed.text.count("@@ -") == packed.text.count("+y = 2") > 0
 
 
-def test_deletions_and_renames_of_empty_files_are_one_line_each() -> None:
+def test_deletions_and_renames_without_a_change_are_one_line_each() -> None:
     packed = pack(change(deleted("src/old.py"), renamed("src/b.py", "src/c.py")), 10_000)
     assert "deleted, 2 lines: src/old.py" in packed.text
-    assert "renamed, empty, was src/b.py: src/c.py" in packed.text
+    assert "renamed unchanged, was src/b.py: src/c.py" in packed.text
     assert "@@" not in packed.text
 
 

@@ -44,7 +44,7 @@ class ChangedFile:
     # its bytes are not text, and `hidden` describes them; content that can be decoded has hunks instead
     binary: bool = False
     hunks: tuple[Hunk, ...] = ()
-    # of a renamed file: the lines between the hunks, because another name can give the same lines another meaning
+    # of a file with `gets_other_place`: the lines between the hunks
     unchanged_hunks: tuple[Hunk, ...] = ()
     # the `diff --git …` lines up to the first hunk
     header: str = ""
@@ -86,6 +86,18 @@ class ChangedFile:
             return False
         old, new = PurePosixPath(self.old_path), PurePosixPath(self.path)
         return old.suffix != new.suffix or (not new.suffix and old.name != new.name)
+
+    @property
+    def gets_other_place(self) -> bool:
+        """Whether its new path can give the same content another meaning.
+
+        It cannot if the file keeps its name and its folder at the top, and no folder on its way begins with a dot.
+        """
+        if self.status != "R" or self.old_path is None:
+            return False
+        old, new = PurePosixPath(self.old_path), PurePosixPath(self.path)
+        is_below_same = old.name == new.name and len(new.parts) > 1 and old.parts[0] == new.parts[0]
+        return not is_below_same or any(part.startswith(".") for part in new.parts)
 
     @property
     def is_shown_whole(self) -> bool:

@@ -63,7 +63,8 @@ def complete(project: Project, change: Change) -> Change:
     hunks |= _whole_files(project, {path: texts[path] for path in texts if path in whole})
     for path, pair in texts.items():
         edits = hunks.get(path, ())
-        unchanged_hunks = tuple(_between(edits, pair[1])) if files[path].status == "R" and path not in whole else ()
+        is_partial = files[path].gets_other_place and path not in whole
+        unchanged_hunks = tuple(_between(edits, pair[1])) if is_partial else ()
         files[path] = replace(files[path], hunks=edits, unchanged_hunks=unchanged_hunks, header=_header(files[path]))
     files |= _encoded_at_checkout(project, change.new_tree, list(files.values()))
     return replace(change, files=tuple(_printable(files[file.path]) for file in change.files))
@@ -132,7 +133,7 @@ def _is_odd(file: ChangedFile) -> bool:
         return False
     if file.binary or any(_BROKEN.search(hunk.text) for hunk in file.hunks):
         return True
-    return file.is_shown_whole or file.status == "R"
+    return file.is_shown_whole or file.gets_other_place or _is_moved_link(file)
 
 
 def _is_moved_link(file: ChangedFile) -> bool:

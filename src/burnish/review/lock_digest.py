@@ -84,8 +84,9 @@ def _is_lock(file: ChangedFile) -> bool:
 
 
 def _digest_of(file: ChangedFile, blobs: Mapping[str, bytes | None]) -> tuple[str, ...]:
-    # a renamed file counts as new: what did not change may take effect at its new place only
-    new, old = blobs.get(file.new_blob), b"" if file.status in ("A", "R") else blobs.get(file.old_blob)
+    # what did not change may take effect at another place only
+    is_new = file.status == "A" or file.gets_other_place
+    new, old = blobs.get(file.new_blob), b"" if is_new else blobs.get(file.old_blob)
     if new is None or old is None:
         return ()
     return digest(PurePosixPath(file.path).name, old, new) or ()

@@ -79,7 +79,7 @@ def pack(
     blocks = [
         fenced(diff, "diff", tag=tag) if diff else "",
         _names("Shown whole", [_count(file) for file in rest if file.path in whole], tag),
-        _names("Deleted, or renamed and empty", [_summary(f) for f in summarised_files if not f.hidden], tag),
+        _names("Deleted or renamed without a change", [_summary(f) for f in summarised_files if not f.hidden], tag),
         _names(
             "Content that cannot be shown (described only; a person is asked to look at it)", hidden_descriptions, tag
         ),
@@ -118,7 +118,7 @@ def _is_sent_whole(file: ChangedFile, redacted_prompt: str) -> bool:
     text = _diff(shown_file, shown_file.all_hunks)
     redacted_text = NO_SECRETS.redact(text)
     # of a file that becomes executable or was renamed, unchanged lines matter, too
-    only_new_lines = not file.digest and not file.is_shown_whole and file.status != "R"
+    only_new_lines = not file.digest and not file.is_shown_whole and not file.gets_other_place
     return redacted_text in redacted_prompt and (
         redacted_text == text or (only_new_lines and _new_lines(redacted_text) == _new_lines(text))
     )
@@ -177,13 +177,13 @@ def only(change: Change, paths: Iterable[str]) -> Change:
 
 
 def _is_summarised(file: ChangedFile) -> bool:
-    """Whether one line describes the file: deleted, renamed and empty, or not text."""
+    """Whether one line describes the file: deleted, renamed without a change, or not text."""
     if file.binary:
         return True
     if file.is_symlink or file.is_submodule:
         return False
-    is_empty = file.status == "R" and not file.all_hunks and file.old_mode == file.new_mode
-    return file.status == "D" or is_empty
+    is_pure_rename = file.status == "R" and not file.all_hunks and file.old_mode == file.new_mode
+    return file.status == "D" or is_pure_rename
 
 
 def _choose(files: Sequence[ChangedFile], limit: int) -> tuple[set[str], dict[str, tuple[Hunk, ...]]]:
@@ -326,7 +326,7 @@ def _left_out_line(file: ChangedFile, hunks: Sequence[Hunk], redacted_paths: Col
 
 def _summary(file: ChangedFile) -> str:
     origin = f", was {quoted(file.old_path)}" if file.status == "R" and file.old_path else ""
-    what = f"deleted, {file.removed} lines" if file.status == "D" else "renamed, empty"
+    what = f"deleted, {file.removed} lines" if file.status == "D" else "renamed unchanged"
     if file.status == "D" and file.binary:
         what = "deleted, binary"
     return f"{what}{origin}: {quoted(file.path)}"
