@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import psycopg
@@ -117,6 +118,7 @@ def test_a_stored_approval_is_believed_only_as_it_was_given(tmp_path: Path, coun
         task = approved(app, {"own.txt": "1\n"})
         right = app.store.approval(app.key, task.id)
         assert right and is_believed(app, right.tree)
+        restore = restoring(app)
         for _ in range(tries):
             column = chance.choice(("base", "tree", "judge", "commit_sha"))
             value = str(getattr(right, column.removesuffix("_sha")))
@@ -131,16 +133,48 @@ def test_a_stored_approval_is_believed_only_as_it_was_given(tmp_path: Path, coun
             statements = chance.choice([[in_row], [in_event], both, *([[in_task]] if column == "base" else [])])
             put(app, statements, value, wrong)
             believed += is_believed(app, right.tree) or (len(statements) == 1 and is_listed(app))
-            put(app, statements, wrong, value)
+            restore()
         count_attacks("change what a stored approval is bound to", tries, believed)
         assert is_believed(app, right.tree) and is_listed(app), "as it was given"
     assert believed == 0
+
+
+def test_a_part_of_the_commit_is_not_the_commit_of_an_approval(tmp_path: Path) -> None:
+    with app_of(Lab.make(tmp_path)) as app:
+        approved(app, {"own.txt": "1\n"})
+        assert is_listed(app)
+        put(app, ["UPDATE approvals SET commit_sha = substr(commit_sha, :old, :new)"], "1", "7")
+        assert not is_listed(app)
 
 
 def put(app: App, statements: list[str], old: str, new: str) -> None:
     with app.store._db.writing(SHARED):
         for statement in statements:
             app.store._db._rows(statement, {"old": old, "new": new})
+
+
+def restoring(app: App) -> Callable[[], None]:
+    """What writes the approval, its event and the base of the task back as they are now."""
+    db = app.store._db
+    with db.reading():
+        ((base, tree, judge, commit),) = db._rows("SELECT base, tree, judge, commit_sha FROM approvals", {})
+        ((data,),) = db._rows("SELECT data FROM events WHERE type = 'review.approved'", {})
+        ((base_of_task,),) = db._rows("SELECT base FROM tasks", {})
+    values = {
+        "base": base, "tree": tree, "judge": judge, "commit": commit, "data": data, "base_of_task": base_of_task
+    }  # fmt: skip
+    statements = (
+        "UPDATE approvals SET base = :base, tree = :tree, judge = :judge, commit_sha = :commit",
+        "UPDATE events SET data = :data WHERE type = 'review.approved'",
+        "UPDATE tasks SET base = :base_of_task",
+    )
+
+    def restore() -> None:
+        with db.writing(SHARED):
+            for statement in statements:
+                db._rows(statement, values)
+
+    return restore
 
 
 def is_believed(app: App, tree: str) -> bool:

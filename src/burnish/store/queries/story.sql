@@ -39,7 +39,9 @@ SELECT t.id, t.branch, t.base, a.commit_sha, a.judge,
     json_remove(t.head, '$.title', '$.depends_on', '$.priority', '$.of', '$.follows') AS kind,
     coalesce(
         a.valid = 1 AND t.base = a.base AND e.type = 'review.approved' AND e.task = t.id
-        AND instr(e.data, a.base) AND instr(e.data, a.tree) AND instr(e.data, a.judge) AND instr(e.data, a.commit_sha)
+        -- with quotes: a part of a value is not the value
+        AND instr(e.data, '"' || a.base || '"') AND instr(e.data, '"' || a.tree || '"')
+        AND instr(e.data, '"' || a.judge || '"') AND instr(e.data, '"' || a.commit_sha || '"')
         AND NOT EXISTS (
             SELECT 1 FROM events n WHERE n.project = t.project AND n.task = t.id AND n.id > a.event_id
                 AND n.type = 'task.edited'),

@@ -7,8 +7,9 @@ SELECT t.id, t.branch, t.base, a.commit_sha, a.judge,
         '"(title|follows)":"([^"\\]|\\.)*",?|"depends_on":\[[0-9,]*\],?|"(priority|of)":(null|-?[0-9]+),?', '', 'g'
     ) AS kind,
     CASE WHEN a.valid = 1 AND t.base = a.base AND e.type = 'review.approved' AND e.task = t.id
-        AND strpos(e.data, a.base) > 0 AND strpos(e.data, a.tree) > 0 AND strpos(e.data, a.judge) > 0
-        AND strpos(e.data, a.commit_sha) > 0
+        -- with quotes: a part of a value is not the value
+        AND strpos(e.data, '"' || a.base || '"') > 0 AND strpos(e.data, '"' || a.tree || '"') > 0
+        AND strpos(e.data, '"' || a.judge || '"') > 0 AND strpos(e.data, '"' || a.commit_sha || '"') > 0
         AND NOT EXISTS (
             SELECT 1 FROM events n WHERE n.project = t.project AND n.task = t.id AND n.id > a.event_id
                 AND n.type = 'task.edited')
