@@ -215,6 +215,15 @@ def test_a_torn_log_of_the_database_costs_no_more_than_what_was_in_it(lab: Lab, 
     assert user_git_problems(lab) == []
 
 
+@pytest.mark.parametrize("torn", [b"\0" * 40, b'[{"report": {"name"'])
+def test_torn_results_of_checks_do_not_stop_a_review(lab: Lab, torn: bytes) -> None:
+    lab.apart("run", code=-signal.SIGKILL, BURNISH_FAILPOINT="review-replied:2")
+    (results,) = Path(lab.env["BURNISH_HOME"]).glob("projects/*/tasks/*/stamps/checks-1-2")
+    results.write_bytes(torn)
+    lab.burnish("run")
+    assert lab.task()["status"] == "verified"
+
+
 @pytest.mark.representatives(1)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("moment", MOMENTS)

@@ -256,7 +256,10 @@ def remember(deps: Deps, task: Task, cycle: int, comparisons: tuple[Comparison, 
 
 def remembered(deps: Deps, task: Task, cycle: int) -> tuple[Comparison, ...]:
     text = deps.task_files.stamp(task, f"checks-{task.run}-{cycle}")
-    return tuple(decode(Comparison, c) for c in json.loads(text)) if text else ()
+    try:
+        return tuple(decode(Comparison, c) for c in json.loads(text)) if text else ()
+    except ValueError:
+        return ()  # a loss of power tore the file; the journal has the results that decide
 
 
 def check_record(comparison: Comparison) -> CheckRecord:

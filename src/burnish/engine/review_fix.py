@@ -52,13 +52,20 @@ def review_and_fix(deps: Deps, setup: TaskSetup, history: History, step: ReviewS
             _only_read(deps, setup, history, step, attempt, session, replies)
             return
     deps.failpoint("fix-committed")
-    data = json.loads(deps.task_files.stamp(task, _stamp(task, step)) or "{}")
+    data = _stored_replies(deps, task, step)
     result = read(ReviewFixResult, data)
     with current_ledger(deps, history) as now:
         events, issues = _fixed_findings(now, step, data.get("remarks", ()), result.verdict, commit.sha)
         result = replace(result, changed=True, commit=commit.sha, tree=commit.tree, issues=tuple(issues))
         deps.record(task, *events, _finished(task, step, attempt, result))
     deps.failpoint("fix-finished")
+
+
+def _stored_replies(deps: Deps, task: Task, step: ReviewStep) -> dict[str, Any]:
+    try:
+        return dict(json.loads(deps.task_files.stamp(task, _stamp(task, step)) or "{}"))
+    except ValueError:
+        return {}  # a loss of power tore the file
 
 
 def _clear_the_ground(

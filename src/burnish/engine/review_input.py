@@ -156,7 +156,7 @@ def review_of(deps: Deps, task: Task) -> str:
 
 def _auto_fixed(deps: Deps, task: Task, cycle: int) -> int | None:
     count = deps.task_files.stamp(task, f"lint-fix-{task.run}-{cycle}")
-    return int(count) if count else None
+    return int(count) if count and count.isdecimal() else None
 
 
 def _session_log(deps: Deps, setup: TaskSetup, task: Task, cycle: int) -> str:
