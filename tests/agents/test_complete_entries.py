@@ -8,7 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from burnish.agents.base import Agent, AgentSettings, CannotReview, KnowsModel, ReplacesMentions, ReportsUsageLive
+from burnish.agents.base import (
+    Agent,
+    AgentSettings,
+    CannotReview,
+    KnowsModel,
+    LoadsProjectCode,
+    ReplacesMentions,
+    ReportsUsageLive,
+)
 from burnish.agents.registry import AGENTS, PROJECT_FILES, STOP_HOOKS
 from burnish.config.kinds import CLI_KINDS, KINDS, NEED_ARGV, READ_NO_FILES, READY_KINDS
 from burnish.core.path_patterns import is_named
@@ -20,7 +28,7 @@ FACTS = {name for name, member in vars(Agent).items() if isinstance(member, prop
 # a fact that only some programs have
 OPTIONAL_FACTS = {
     name
-    for protocol in (ReplacesMentions, CannotReview)
+    for protocol in (ReplacesMentions, CannotReview, LoadsProjectCode)
     for name, member in vars(protocol).items()
     if isinstance(member, property)
 }

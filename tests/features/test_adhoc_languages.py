@@ -146,7 +146,8 @@ def test_one_commit_of_a_large_repository_is_reviewed_without_checking_out_the_t
     done = reviewed(repo, ReviewTarget("rev", sha))
     assert [finding.remark.file for finding in done.findings] == ["one.js"]
     assert not {"read-tree", "checkout-index", "archive"} & set(run.calls.by_command), run.calls.by_command
-    assert run.calls.total < 20, run.calls.by_command
+    # four of them compare the objects of the change with their names
+    assert run.calls.total < 24, run.calls.by_command
 
 
 @pytest.mark.slow

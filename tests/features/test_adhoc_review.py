@@ -147,7 +147,8 @@ def test_many_files_need_few_git_calls(user_repo: UserRepo) -> None:
     calls.reset()
     done = reviewed(user_repo, tests=False)
     assert len(done.findings) == 300
-    assert calls.total < 30, calls.by_command
+    # four of them compare the objects of the change with their names
+    assert calls.total < 35, calls.by_command
 
 
 @pytest.mark.slow

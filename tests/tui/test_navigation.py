@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import cast
 
 import pytest
 from rich.text import Text
@@ -20,6 +21,7 @@ from burnish.tui import pages
 from burnish.tui.dialogs import Choice, ChooseDialog
 from burnish.tui.lines import Bar, BarItem, ShownLine
 from burnish.tui.panes import TaskPane
+from burnish.tui.project import TaskDetails
 from burnish.views.task_page.story import CycleStory, Moment
 from testing import boards
 from testing.lab import REJECT, Lab
@@ -414,7 +416,7 @@ def test_times_are_those_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setenv("TZ", "Asia/Tokyo")
     time.tzset()
     try:
-        day, (line, *_) = pages._day(cycle.moments), list(pages._cycle(cycle, ()))
+        day, (line, *_) = pages._day(cycle.moments), list(pages._cycle(cycle, (), cast(TaskDetails, None)))
     finally:
         monkeypatch.undo()
         time.tzset()

@@ -207,7 +207,7 @@ def _refusal_is_seen(page: Page) -> None:
     assert "no task 999" in page.locator("#form .error").inner_text()
     assert page.evaluate("""() => {
       const box = document.querySelector("#form .error").getBoundingClientRect();
-      return document.elementFromPoint(box.left + 5, box.bottom - 5)?.className.includes("error");
+      return document.elementFromPoint(box.left + 5, box.bottom - 5)?.closest("#form .error") !== null;
     }""")
     page.locator("#form [data-close]").click()
 

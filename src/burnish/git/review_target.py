@@ -13,7 +13,7 @@ from burnish.git.base import resolve_base
 from burnish.git.file_content import complete
 from burnish.git.objects import read_commit, read_objects, write_commit, write_tree
 from burnish.git.project import Project
-from burnish.git.true_objects import check_difference, check_history
+from burnish.git.true_objects import check_objects
 from burnish.git.working_tree import UserTree, checkout_tree, index_tree
 
 # usual names of the main branch
@@ -69,8 +69,7 @@ def choose(project: Project, target: ReviewTarget) -> CommitRange:
 
 def changes(project: Project, pair: CommitRange) -> Change:
     """What differs; refused if an object of it does not have the content that its name states."""
-    check_history(project, [pair.old.sha, pair.new.sha], pair.old.sha)
-    check_difference(project, pair.old.tree, pair.new.tree)
+    check_objects(project, [pair.new.sha], pair.old.sha, (pair.old.tree, pair.new.tree))
     output = project.git(*diff.ARGS, "--end-of-options", pair.old.tree, pair.new.tree).stdout
     return complete(project, diff.parse(output, pair.old.tree, pair.new.tree))
 
@@ -249,7 +248,7 @@ def _empty_commit(project: Project) -> Commit:
 def _merge_base(project: Project, one: str, other: str) -> str | None:
     found = project.git("merge-base", one, other, ok=(0, 1)).stdout.decode().split("\n")[0] or None
     if found:
-        check_history(project, [one, other], found)
+        check_objects(project, [one, other], found)
     return found
 
 

@@ -19,21 +19,22 @@ _SUBMODULE = "160000"
 _PART = 64 * 1024
 
 
-def check_history(project: Project, tips: Sequence[str], start: str | None) -> None:
-    """Compare every commit from `start` to `tips`: a chain of hashes proves that `start` is part of their history."""
-    limit = [f"^{start}"] if start else []
-    listing = project.git("rev-list", *tips, *limit).stdout.decode().split()
-    _check(project, [*tips, *([start] if start else []), *listing])
+def check_objects(project: Project, tips: Sequence[str], start: str, trees: tuple[str, str] | None = None) -> None:
+    """Compare every commit from `start` to `tips`, and every tree and file in which two trees differ.
+
+    A chain of hashes proves that `start` is part of the history of the tips.
+    """
+    commits = project.git("rev-list", *tips, *([f"^{start}"] if start else [])).stdout.decode().split()
+    _check(project, [*tips, start, *commits, *(_differing(project, *trees) if trees else ())])
 
 
-def check_difference(project: Project, old: str, new: str) -> None:
-    """Compare every tree and file in which two trees differ."""
+def _differing(project: Project, old: str, new: str) -> list[str]:
     # the paths are read together with what stands before them
     fields = project.git(*_TREES, "--end-of-options", old, new).stdout.split(b"\0")
     names = [old, new]
     for old_mode, new_mode, old_name, new_name, _ in (field[1:].decode().split(" ") for field in fields[::2] if field):
         names += [name for mode, name in ((old_mode, old_name), (new_mode, new_name)) if mode != _SUBMODULE]
-    _check(project, names)
+    return names
 
 
 def _check(project: Project, names: Sequence[str]) -> None:
