@@ -469,13 +469,16 @@ def _start(app: App, task: Task) -> str:
 
     if _is_run_standing(app):
         return STARTED[1]
+    before = app.store.task(app.key, task.id)
     try:
         start_detached(app, ["run", str(task.id)])
     except BurnishError:
         after = app.store.task(app.key, task.id)
         if after.runner and not app.event_log.is_dead(after.runner):
             return STARTED[2]
-        raise
+        if after == before:
+            raise
+        # the run has worked on the task and has ended already: the task tells how
     return STARTED[0]
 
 
