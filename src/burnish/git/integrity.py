@@ -229,7 +229,7 @@ _CHUNK = 1 << 20
 
 def find_torn_objects(project: Project) -> list[str]:
     """Loose objects that do not match their hash. Slow: reads all of them, so call it only after other damage."""
-    return [sha for sha, path in _loose_objects(project.user_objects) if not _is_sound(project, sha, path)]
+    return [sha for sha, path in _loose_objects(project.user_objects) if not is_sound(project, sha, path)]
 
 
 def move_torn_objects_aside(project: Project) -> list[str]:
@@ -289,7 +289,7 @@ def _ends_with_hash(project: Project, file: Path) -> bool:
 def _drop_torn_copies(project: Project) -> None:
     """Remove damaged objects from burnish's own store: published ones have copies, others are written again."""
     for sha, path in list(_loose_objects(project.objects)):
-        if not _is_sound(project, sha, path):
+        if not is_sound(project, sha, path):
             with disk_errors(f"removing the damaged {path}"):
                 path.unlink(missing_ok=True)
 
@@ -302,7 +302,8 @@ def _loose_objects(store: Path) -> Iterator[tuple[str, Path]]:
                     yield folder.name + path.name, path
 
 
-def _is_sound(project: Project, sha: str, path: Path) -> bool:
+def is_sound(project: Project, sha: str, path: Path) -> bool:
+    """Whether the file of a loose object has the content that its name states; True if there is no such file."""
     digest, stream = hashlib.new(project.object_format, usedforsecurity=False), zlib.decompressobj()
     try:
         with path.open("rb") as file:

@@ -7,16 +7,15 @@ itself.
 from __future__ import annotations
 
 import hashlib
-import zlib
 from collections.abc import Sequence
 
 from burnish.errors import BurnishError
+from burnish.git.integrity import is_sound
 from burnish.git.objects import portions, read_batch, sizes_of
 from burnish.git.project import Project
 
 _TREES = ("diff-tree", "-r", "-t", "-z", "--raw", "--no-abbrev", "--no-renames", "--ignore-submodules=none")
 _SUBMODULE = "160000"
-_PART = 64 * 1024
 
 
 def check_objects(project: Project, tips: Sequence[str], start: str, trees: tuple[str, str] | None = None) -> None:
@@ -45,25 +44,11 @@ def _check(project: Project, names: Sequence[str]) -> None:
                 continue
             kind, data = found
             raw = f"{kind} {len(data)}".encode() + b"\0" + data
-            if _hash(project, raw) != name or not _is_true_loose(project, name):
+            # also the loose file where git reads a pack: what burnish reads itself, it takes from that file
+            if _hash(project, raw) != name or not is_sound(project, name, project.user_objects / name[:2] / name[2:]):
                 raise _forged(name, "does not have the content that its name, a hash, states")
             if kind == "tree" and not _is_sorted(project, data):
                 raise _forged(name, "is a tree with two entries of one name, or in a wrong order")
-
-
-def _is_true_loose(project: Project, name: str) -> bool:
-    """Also where git reads the object from a pack: what burnish reads itself, it takes from this file."""
-    found, unpacked = hashlib.new(project.object_format, usedforsecurity=False), zlib.decompressobj()
-    try:
-        with (project.user_objects / name[:2] / name[2:]).open("rb") as file:
-            # in small parts: a forged file may grow to a thousand times its size
-            while part := file.read(_PART):
-                found.update(unpacked.decompress(part))
-    except OSError:
-        return True  # there is no such file
-    except zlib.error:
-        return False
-    return found.hexdigest() == name
 
 
 def _hash(project: Project, raw: bytes) -> str:
