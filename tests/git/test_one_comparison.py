@@ -42,10 +42,10 @@ def test_what_is_committed_and_what_is_left_out(
     made = commit(workspace)
     named = {"new.py", "folder/other.py", "odd :(top) name", "nested/inner.py"}
     assert set(workspace.files(made.sha)) - before == named
-    anew = workspace.left_out_by_name()
-    assert anew == [".env", "folder/id_rsa", "nested/.env"]
+    listed_again = workspace.left_out_by_name()
+    assert listed_again == [".env", "folder/id_rsa", "nested/.env"]
     assert workspace.is_dirty() is False
-    assert workspace.left_out_by_name(is_compared=True) == anew
+    assert workspace.left_out_by_name(is_compared=True) == listed_again
 
 
 def test_the_listing_of_the_comparison_is_used_once(workspace: GitWorkspace) -> None:

@@ -74,7 +74,7 @@ class TrustReport:
     def id(self) -> str:
         """Names exactly what the report shows, and the exact content of what is accepted.
 
-        It has 128 bits, so that nobody can prepare two checkouts with the same id.
+        It has 128 bits, so that no one can prepare two checkouts with the same id.
         """
         things = [[one.as_json() for one in group] for group in (self.programs, self.environment, self.outside)]
         text = json.dumps([self.trust.content.digest, things], sort_keys=True, ensure_ascii=True)
