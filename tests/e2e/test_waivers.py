@@ -188,6 +188,25 @@ def test_reopening_what_an_approval_rested_on_voids_it_and_the_next_run_sends_it
     assert lab.task()["status"] == "verified"
 
 
+def test_a_person_who_is_asked_because_of_a_finding_is_still_asked_after_a_waiver_that_was_undone(
+    tmp_path: Path,
+) -> None:
+    lab = Lab.make(tmp_path, author=LAZY, judge=REJECT, extra="hitl_review: every\nreview: {agents: [judge]}\n")
+    lab.add("Add division", "--max-cycles", "2")
+    lab.burnish("run", "1", code=1)
+    before = lab.show(1)
+    assert before["status"] == "waiting_approval"
+    lab.burnish("waive", "1", "F1", "--reason", "fine")
+    lab.burnish("reopen", "1", "F1", "--reason", "it does happen")
+    after = lab.show(1)
+    assert (after["status"], after["note"]) == (before["status"], before["note"])
+    assert not lab.events("approval.voided")
+    lab.burnish("decide", "1", "fix")
+    lab.agent("judge", 'print(verdict("approved", "good"))')
+    lab.burnish("run", "1", code=None)
+    assert [(c["cycle"], c["phase"]) for c in lab.calls()][2:] == [(2, "improve"), (2, "review")]
+
+
 @pytest.mark.slow
 def test_what_cannot_be_waived_or_reopened_is_refused_in_words(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path)

@@ -154,6 +154,8 @@ def test_the_focus_stays_on_a_finding_that_was_waived(opened: Browser, served: S
         until(page, "document.activeElement.matches('#in-F1 > summary')")
         page.keyboard.press("z")
         page.wait_for_selector("#in-F1:not(.settled)")
+        # the same decision is still there
+        assert served.lab.task(1)["status"] == "waiting_approval"
 
 
 def test_a_message_never_covers_the_decision_and_a_key_without_effect_says_so(opened: Browser, served: Served) -> None:

@@ -139,9 +139,15 @@ def _resume_if_unblocked(history: History, update: LedgerDiff, waiver: Waiver, b
 
 
 def _void(history: History, update: LedgerDiff, block_on: Severity) -> list[Event]:
-    """Void the approval and return to the stored review if a blocking finding is open again."""
-    task = history.task
-    open_blockers = [f for f in update.findings if f.id in update.reopened and blocks(f, block_on)]
+    """Void the approval and return to the stored review if a blocking finding is open again.
+
+    A person who is asked because of that finding is still asked: nothing was approved.
+    """
+    task, decision = history.task, history.decision(history.cycle)
+    asked = decision.data.blockers if decision and decision.action == "ask" else ()
+    known = asked if task.status is Status.WAITING_APPROVAL else ()
+    reopened = set(update.reopened) - set(known)
+    open_blockers = [f for f in update.findings if f.id in reopened and blocks(f, block_on)]
     if task.status not in APPROVED or not open_blockers:
         return []
     why = f"{', '.join(f.id for f in open_blockers)} is open again: {open_blockers[0].note}"
