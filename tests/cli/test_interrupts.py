@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from burnish.cli.interrupts import Terminated, delayed_interrupts, install_handlers
 from testing.lab import Lab
 
 # What `sh -c 'burnish … &'` and `nohup burnish …` do to a program, without a shell that stays in between.
@@ -100,3 +101,19 @@ def test_a_pager_that_waits_for_its_reader_ends_on_sigterm(lab: Lab, tmp_path: P
     assert process.returncode == 130
     with pytest.raises(ProcessLookupError):
         os.kill(int(pid.read_text()), 0)
+
+
+def test_a_signal_that_arrives_while_a_program_is_started_counts_once_it_has_started() -> None:
+    handlers = {number: signal.getsignal(number) for number in SIGNALS}
+    started = []
+    install_handlers()
+    try:
+        with pytest.raises(Terminated), delayed_interrupts():
+            signal.raise_signal(signal.SIGTERM)
+            started.append("the pager")
+        with pytest.raises(Terminated):
+            signal.raise_signal(signal.SIGTERM)
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+    assert started

@@ -48,6 +48,7 @@ def test_a_standby_takes_over_in_the_middle_of_a_phase(tmp_path: Path, monkeypat
     a.burnish("add", "Add division")
     with a.worker() as first, b.worker() as second:
         first.until(lambda: machines.lab.calls())
+        (call,) = machines.lab.calls()
         before = events_in(primary)
         primary.stop(signal.SIGQUIT)
         standby.promote()
@@ -57,7 +58,10 @@ def test_a_standby_takes_over_in_the_middle_of_a_phase(tmp_path: Path, monkeypat
     after = events_in(standby)
     assert after[: len(before)] == before, "no event was lost"
     assert [number for number, _ in after] == list(range(1, len(after) + 1))
-    assert set(machines.lab.paid().values()) == {1}
+    # On a busy machine the failover may take longer than a lease lasts: then the other worker repeats this phase.
+    paid = machines.lab.paid()
+    assert paid.pop((call["task"], call["cycle"], call["phase"], call["agent"])) <= 2
+    assert set(paid.values()) == {1}
     assert "a / b if b else None" in b.burnish("diff", "1").out
     primary.remove()
     standby.remove()

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NoReturn
+
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Terminated(KeyboardInterrupt):
@@ -21,6 +25,23 @@ def install_handlers() -> None:
     signal.signal(signal.SIGTERM, _terminate)
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         signal.signal(signal.SIGHUP, _terminate)
+
+
+@contextmanager
+def delayed_interrupts() -> Iterator[None]:
+    """Handle signals that arrive meanwhile at the end: a process that is being started must not be forgotten."""
+    arrived: list[int] = []
+    handlers = {number: signal.getsignal(number) for number in _ENDING}
+    own = [number for number, handler in handlers.items() if callable(handler)]
+    for number in own:
+        signal.signal(number, lambda number, frame: arrived.append(number))
+    try:
+        yield
+    finally:
+        for number in own:
+            signal.signal(number, handlers[number])
+    for late in dict.fromkeys(arrived):
+        signal.raise_signal(late)
 
 
 def _terminate(number: int, frame: object) -> NoReturn:

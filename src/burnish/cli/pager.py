@@ -8,9 +8,9 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 
-from burnish.cli.interrupts import Terminated
+from burnish.cli.interrupts import Terminated, delayed_interrupts
 from burnish.cli.output import advise, is_plain
 from burnish.cli.session import start_dir
 from burnish.errors import BurnishError
@@ -31,15 +31,18 @@ class _Paged(io.TextIOWrapper):
 def paged(*, enabled: bool = True) -> Iterator[None]:
     """Send stdout through the pager, if stdout is a terminal and a pager is found."""
     argv = program() if enabled and sys.stdout.isatty() else None
-    process = _start(argv) if argv else None
-    if process is None:
+    if argv is None:
         yield
         return
+    process = None
     try:
-        with _output_to(process):
+        with delayed_interrupts():
+            process = _start(argv)
+        with _output_to(process) if process else nullcontext():
             yield
-    except Terminated:
-        _end(process)  # it may have arrived while the output was closed
+    except KeyboardInterrupt:
+        if process:
+            _end(process)  # it may have arrived while the pager was started or the output was closed
         raise
 
 
