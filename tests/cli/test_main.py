@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -67,6 +68,26 @@ def test_the_help_of_a_verb_says_when_to_use_its_neighbour(verb: str) -> None:
 def test_every_option_and_argument_has_a_help_text(verb: str) -> None:
     params = [param for param in build(verb).commands[verb].params if not getattr(param, "hidden", False)]
     assert [param.name for param in params if not getattr(param, "help", None)] == []
+
+
+def test_texts_name_only_options_that_their_command_has() -> None:
+    root, missing, count = Path(__file__).parents[2], [], 0
+    named = re.compile(r"""burnish (?:-C \S+ )?([a-z]+)((?: [^`"'\n;|,]*?)?)(?=[`"'\n;|.,:)(]|$)""")
+    for file in (one for kind in ("*.py", "*.j2", "*.js", "*.md") for one in (root / "src").rglob(kind)):
+        # a literal may go on in the next line
+        text = re.sub(r"""["']\n\s*f?["']""", "", file.read_text())
+        for verb, words in (match.groups() for match in named.finditer(text) if match[1] in VERBS):
+            options = re.findall(r"(?<![\w-])--[a-z][\w-]*", words)
+            count += len(options)
+            known = {"--help", *_options(build(verb).commands[ALIASES.get(verb, verb)])} if options else set()
+            missing += [f"{file.relative_to(root)}: burnish {verb} {one}" for one in options if one not in known]
+    assert not missing and count > 100
+
+
+def _options(command: Any) -> set[str]:
+    """Of a command, or of all commands below it."""
+    below = [option for one in getattr(command, "commands", {}).values() for option in _options(one)]
+    return {*below, *(name for param in command.params for name in (*param.opts, *param.secondary_opts))}
 
 
 def test_help_lists_all_verbs_also_beside_version(capsys: Capture) -> None:

@@ -74,8 +74,19 @@ def test_no_command_that_looks_starts_a_program_that_an_untrusted_clone_names(
     assert mark.exists()
 
 
-def test_a_new_clone_joins_the_project_of_the_other_machines_when_it_is_trusted(machines: Machines) -> None:
+def test_a_new_clone_joins_the_project_of_the_other_machines_when_it_is_trusted(
+    machines: Machines, capsys: pytest.CaptureFixture[str]
+) -> None:
     new = machines.add("joins", trust=False)
     assert burnish(new, "add Another") == 4
+    capsys.readouterr()
+    # it is not told that it has no tasks, and to add some, which is refused
+    for looks in ("status", "list"):
+        assert burnish(new, looks) == 0
+        assert capsys.readouterr().out == (
+            "This may be a clone of a project of another machine. Let burnish ask its git remote: burnish trust\n"
+        )
+    assert burnish(new, "show 1") == 2
+    assert "Let burnish ask its git remote: burnish trust" in capsys.readouterr().err
     assert burnish(new, "trust") == 0
     assert new.tasks()["1"]["title"] == "Add division"

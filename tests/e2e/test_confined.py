@@ -67,6 +67,27 @@ def test_author_and_judge_are_confined_and_the_loop_goes_its_way(tmp_path: Path)
     assert lab.show()["sandbox"] == "bubblewrap"
 
 
+@pytest.mark.parametrize("settings", ["sandbox: {mode: auto}", "sandbox: {write: ['~', /]}"])
+def test_a_confined_reviewer_cannot_write_to_its_snapshot_whatever_is_listed(tmp_path: Path, settings: str) -> None:
+    needs_bubblewrap()
+    tries = """
+here["errors"] = []
+for act in (lambda: app.write_text("x"), lambda: app.unlink(), lambda: app.chmod(0o777), lambda: os.utime(app),
+            lambda: pathlib.Path("spoiled").write_text("x"), lambda: app.rename("moved"), lambda: os.mkdir("folder")):
+    try:
+        act()
+    except OSError as error:
+        here["errors"].append(error.strerror)
+"""
+    lab = Lab.make(tmp_path, confined=True, judge=tries + APPROVE)
+    lab.user_settings(f"{settings}\n")
+    lab.add()
+    lab.burnish("run", "1")
+    (call,) = [call for call in lab.calls("end") if call["phase"] == "review"]
+    assert call["errors"] == ["Read-only file system"] * 7
+    assert lab.task()["status"] == "verified" and not lab.events("guard.breach")
+
+
 def test_a_confined_reviewer_without_a_task_can_ask_git_and_sees_nothing_else_of_ours(tmp_path: Path) -> None:
     needs_bubblewrap()
     asks = """

@@ -49,6 +49,8 @@ def test_tasks_go_only_to_a_worker_that_offers_what_they_need(machines: Machines
     with a.worker() as plain, b.worker("--label", "docker") as worker:
         worker.until(lambda: a.statuses() == {"verified"})
         assert "no worker offers" not in a.burnish("status").out
+        later = a.burnish("add", "Another", "--needs", "docker").out.splitlines()[1]
+        assert later == "A worker runs it. To run it here: burnish run 2"
         doctor = a.burnish("doctor", code=None).out
         assert doctor.count("worker ") >= 2 and "labels docker" in doctor and "can be reached" in doctor
         assert plain.process.poll() is None

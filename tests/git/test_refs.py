@@ -11,7 +11,10 @@ from burnish.errors import BadInput, BurnishError, PhaseFailed, Refused
 from burnish.git import refs
 from burnish.git.artifacts import commit_artifacts, read_artifact
 from burnish.git.base import identity, merged_base, resolve_base, uncommitted
+from burnish.git.discovery import discover
+from burnish.git.project import open_project
 from burnish.git.refs import KnownRefs, StaleRef, delete_ref, list_refs, read_branches, read_ref, update_ref
+from burnish.git.run import calls
 from testing.gitworld import ME, GitWorld, commit
 
 ARTIFACTS = "refs/burnish/artifacts/1-task"
@@ -144,6 +147,31 @@ def test_bases_are_found_by_name_and_unknown_ones_refused(world: GitWorld) -> No
     for bad in ("nope", "--output=x", "", "a\nb", "main:app.py"):
         with pytest.raises(BadInput):
             resolve_base(world.project, bad)
+
+
+@pytest.mark.parametrize("head", ["branch", "detached", "link", "worktree", "unborn"])
+def test_the_branch_of_head_is_found_as_git_names_it(world: GitWorld, tmp_path: Path, head: str) -> None:
+    repo, head_file = world.repo, world.repo.path / ".git" / "HEAD"
+    if head == "detached":
+        repo.git("checkout", "-q", "--detach")
+    if head == "worktree":
+        repo.git("worktree", "add", "-q", "-b", "feature/a", str(tmp_path / "other"))
+    if head == "link":  # as git wrote it long ago
+        head_file.unlink()
+        head_file.symlink_to("refs/heads/main")
+    if head == "unborn":
+        repo.git("symbolic-ref", "HEAD", "refs/heads/none")
+        with pytest.raises(BurnishError, match="no commits yet"):
+            resolve_base(world.project, None)
+        return
+    checkout = tmp_path / "other" if head == "worktree" else repo.path
+    project = open_project(discover(checkout), home=world.home, key="repo")
+    calls.reset()
+    base = resolve_base(project, None)
+    assert base.target == {"detached": None, "worktree": "feature/a"}.get(head, "main")
+    assert base.commit == world.base.commit
+    # every run asks many times: only the link needs a process
+    assert calls.by_command["symbolic-ref"] == (head == "link")
 
 
 def test_several_dependencies_merge_or_conflict(world: GitWorld) -> None:

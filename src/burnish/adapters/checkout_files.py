@@ -13,8 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from burnish import __version__, checks
-from burnish.checks.discover import FoundChecks, find_checks
-from burnish.checks.tools import Read, Surroundings
+from burnish.checks.tools import FoundChecks, Read, Surroundings
 from burnish.config.repository import read_inside
 from burnish.core import codec
 from burnish.errors import BurnishError
@@ -174,6 +173,8 @@ def find_checks_at(
     stored_checks = _stored_checks(store, commit, around)
     if stored_checks is not None:
         return stored_checks
+    from burnish.checks.discover import find_checks  # the rules of all languages: slow to load
+
     facts: dict[tuple[str, str], bool | str | None] = {}
     paths = files(commit)
     found = find_checks(paths, read, _recording(around, facts))

@@ -98,21 +98,23 @@ def _programs_in(
         entries = sorted(os.scandir(folder), key=lambda one: one.name)
     except OSError:
         return frozenset(), ()
-    of_system = os.path.realpath(folder) in _OF_SYSTEM
+    real_folder = os.path.realpath(folder)
+    of_system = real_folder in _OF_SYSTEM
     for entry in entries:
         names.add(entry.name)
-        place = Path(entry.path)
-        if of_system and not entry.is_symlink():
+        place, is_link = Path(entry.path), entry.is_symlink()
+        if of_system and not is_link:
             continue
+        # thousands of programs: only links are followed
+        real = Path(os.path.realpath(place) if is_link else f"{real_folder}/{entry.name}")
         if entry.name in cargo_names:
             found.append(CheckoutProgram(entry.name, place, "was installed by cargo from your checkout", copied=True))
-        elif program := _checkout_program(entry.name, place, root, go):
+        elif program := _checkout_program(entry.name, place, real, root, go):
             found.append(program)
     return frozenset(names), tuple(found)
 
 
-def _checkout_program(name: str, place: Path, root: Path, go: GoProject) -> CheckoutProgram | None:
-    real = Path(os.path.realpath(place))
+def _checkout_program(name: str, place: Path, real: Path, root: Path, go: GoProject) -> CheckoutProgram | None:
     if _is_source(real, root):
         return CheckoutProgram(name, place, f"leads to {real}")
     head = _head(real)

@@ -24,8 +24,19 @@ from burnish.checks.own_commands import with_own_commands
 from burnish.checks.parts import is_part_of_build, with_installed_projects, with_paths
 from burnish.checks.python_dependencies import is_uv_member, is_uv_workspace
 from burnish.checks.script_tests import script_tests
-from burnish.checks.tools import Command, ProjectFolder, Read, Surroundings, ToolChoice, Tools, UnrunTests
-from burnish.checks.unrun_tests import python_test_files, unselected_tests
+from burnish.checks.tools import (
+    BUILD,
+    SETUP,
+    Command,
+    FoundChecks,
+    ProjectFolder,
+    Read,
+    Surroundings,
+    ToolChoice,
+    Tools,
+    UnrunTests,
+)
+from burnish.checks.unrun_tests import python_test_files
 from burnish.core.policy import CheckSpec
 
 # Folders whose projects are not parts of this one: fixtures, examples, templates, other people's code.
@@ -86,8 +97,6 @@ _WITHOUT_MARKER = ("Python", "JavaScript", "Ruby", "Java", ".NET", "SCons", "Per
 _OF_TESTS = re.compile(r"tests?|testing|spec|e2e|__tests__|(?:integration|acceptance|system|e2e)[-_]?tests?", re.I)
 _OTHER_PARTS = re.compile(r"docs?|test[-_][\w-]*|testing|templates?|resources?", re.I)
 MAX_FOLDERS = 30
-BUILD = ("checks", "build")
-SETUP = ("workspace", "setup")
 
 
 @dataclass(frozen=True, slots=True)
@@ -404,30 +413,6 @@ def _from_root(command: Command, folder: str, *, among: int = 1) -> Command:
 
 # -- detect ---------------------------------------------------------------------------------------
 # `checks.test: auto` and `checks.lint: auto`: the checks that `burnish init` would write.
-
-
-@dataclass(frozen=True, slots=True)
-class FoundChecks:
-    """The checks that `auto` stands for, and notes on what was left out and why."""
-
-    specs: tuple[CheckSpec, ...] = ()
-    notes: tuple[str, ...] = ()
-    # each with the folder of its project
-    unrun_tests: tuple[tuple[str, UnrunTests], ...] = ()
-    # test files of Python, from the root
-    python_tests: tuple[str, ...] = ()
-
-    def unrun_by(self, specs: Iterable[CheckSpec]) -> list[tuple[str, UnrunTests]]:
-        """The tests that none of these checks runs either."""
-        checks = tuple(specs)
-        # with the folder of each check as `folder/`
-        commands = [f"{spec.cwd}/ " + re.sub(r"\bcd ([^ ]+)", r"cd \1/", spec.words) for spec in checks]
-        unrun_tests = [
-            (folder, one)
-            for folder, one in self.unrun_tests
-            if not any(re.search(rf"(?<![\w:/-]){re.escape(one.mark)}(?![\w:-])", words) for words in commands)
-        ]
-        return [*unrun_tests, *unselected_tests(self.specs, checks, self.python_tests)]
 
 
 def find_checks(files: Iterable[str], read: Read, around: Surroundings | None = None) -> FoundChecks:

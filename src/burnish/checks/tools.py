@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+
+from burnish.core.policy import CheckSpec
 
 Read = Callable[[str], str | None]
 # a string for the shell, or words
@@ -13,6 +16,9 @@ PYTEST = ("python", "-m", "pytest", "-q")
 RUFF = ("ruff", "check", "--output-format=concise")
 # At most this many files are opened; of hundreds of test files the first few are enough.
 MAX_OPENED = 20
+# settings that `init` writes
+BUILD = ("checks", "build")
+SETUP = ("workspace", "setup")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,3 +114,29 @@ class ProjectFolder:
 
     def _from_root(self, name: str) -> str:
         return f"{self.folder}/{name}" if self.folder else name
+
+
+@dataclass(frozen=True, slots=True)
+class FoundChecks:
+    """The checks that `auto` stands for, and notes on what was left out and why."""
+
+    specs: tuple[CheckSpec, ...] = ()
+    notes: tuple[str, ...] = ()
+    # each with the folder of its project
+    unrun_tests: tuple[tuple[str, UnrunTests], ...] = ()
+    # test files of Python, from the root
+    python_tests: tuple[str, ...] = ()
+
+    def unrun_by(self, specs: Iterable[CheckSpec]) -> list[tuple[str, UnrunTests]]:
+        """The tests that none of these checks runs either."""
+        from burnish.checks.unrun_tests import unselected_tests
+
+        checks = tuple(specs)
+        # with the folder of each check as `folder/`
+        commands = [f"{spec.cwd}/ " + re.sub(r"\bcd ([^ ]+)", r"cd \1/", spec.words) for spec in checks]
+        unrun_tests = [
+            (folder, one)
+            for folder, one in self.unrun_tests
+            if not any(re.search(rf"(?<![\w:/-]){re.escape(one.mark)}(?![\w:-])", words) for words in commands)
+        ]
+        return [*unrun_tests, *unselected_tests(self.specs, checks, self.python_tests)]

@@ -108,6 +108,8 @@ def add(
     )
     app = open_app()
     task = add_task(app, new_task)
+    from burnish.views.status import has_worker
+
     if as_json:
         from burnish.views.status import task_json
 
@@ -117,7 +119,9 @@ def add(
         problems = [] if task.spec.base_ref else start_problems(app.repo)
         for problem in problems:
             tell(f"{problem} {problem.hint}")
-        say(f"{'Then run it' if problems else 'Run it'}: burnish run {task.id}")
+        by_worker = not problems and has_worker(app.store, task, lambda id: not app.event_log.is_dead(id))
+        start = "Then run it" if problems else "A worker runs it. To run it here" if by_worker else "Run it"
+        say(f"{start}: burnish run {task.id}")
 
 
 def _add_all(file: str, title: str | None, *, as_json: bool) -> None:

@@ -45,7 +45,7 @@ def findings(
 
     number, reader = task_id(task), open_reader()
     if reader.project is None:
-        raise BadInput(f"There is no task {number}.", hint='Add one: burnish add "TITLE"')
+        raise reader.unknown_project(f"There is no task {number}.")
     record = reader.store.task(reader.key, number)
     found = reader.store.findings(reader.key, number)
     rows = [finding_json(one) for one in found if one.alive or not alive]

@@ -46,7 +46,7 @@ def show(
     number = task_id(task)
     reader = open_reader()
     if reader.project is None:
-        raise BadInput(f"There is no task {number}.", hint='Add one: burnish add "TITLE"')
+        raise reader.unknown_project(f"There is no task {number}.")
     if _was_removed(reader, number):
         raise BadInput(f"Task {number} was removed.", hint=f"Its events are kept: burnish events {number}")
     limit_of = limits_of_tasks(reader) or (lambda task: None)

@@ -51,7 +51,7 @@ def status(
     reader = open_reader()
     excerpt = _excerpt(reader, everything=everything) if reader.project else None
     if excerpt is None or not excerpt.view.tasks:
-        say(NO_TASKS)
+        say(_no_tasks(reader))
         _tell_other_machines(reader)
         return
     view = _with_conflicts(reader, _with_limits(reader, excerpt.view))
@@ -68,6 +68,10 @@ def status(
     _say_unserved(reader, view.tasks)
     _tell_changed_settings(reader)
     _tell_cleaning(reader)
+
+
+def _no_tasks(reader: Reader) -> str:
+    return " ".join(reader.untrusted_clone or (NO_TASKS,))
 
 
 def _tell_other_machines(reader: Reader) -> None:
@@ -171,7 +175,7 @@ def list_tasks(
     elif tasks:
         _say_board(_with_conflicts(reader, _with_limits(reader, _view(reader, tasks, everything))))
     else:
-        say("No task matches. `burnish list` shows all tasks." if everything else NO_TASKS)
+        say("No task matches. `burnish list` shows all tasks." if everything else _no_tasks(reader))
 
 
 def _tasks(*, brief: bool = True) -> tuple[Reader, list[Task]]:

@@ -144,7 +144,7 @@ class TaskShare:
         except RemoteAway as error:
             if tries == 0:
                 self.waits(task_id, error.what)
-                self.note(f"Task {task_id}: {error.what} The task waits for it, and nothing is lost.")
+                self.note(f"Task {task_id}: {error.what.rstrip('.')}. The task waits for it, and nothing is lost.")
             if self.wait(task_id, PAUSES[min(tries, len(PAUSES) - 1)]):
                 self.waits(task_id, "")
                 raise PhaseFailed(ErrorCode.INTERRUPTED, f"Stopped while it waited. {error.what}") from error

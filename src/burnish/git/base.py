@@ -36,9 +36,20 @@ def _head(project: Project) -> Base:
     commit, tree = _resolve_names(project, "HEAD^{commit}", "HEAD^{tree}")
     if commit is None or tree is None:
         raise no_commits(project)
-    where = project.user_git("symbolic-ref", "--quiet", "HEAD", here=True, ok=(0, 1)).stdout
-    branch = where.decode("utf-8", "surrogateescape").strip()
-    return Base(commit, tree, branch.removeprefix("refs/heads/") if branch.startswith("refs/heads/") else None)
+    return Base(commit, tree, _head_branch(project))
+
+
+def _head_branch(project: Project) -> str | None:
+    """The branch that is checked out, None on a detached HEAD. Without a process: each run asks many times."""
+    head = (read_regular(project.git_dir / "HEAD", longest=4096, follow=False) or b"").rstrip()
+    if re.fullmatch(rb"[0-9a-f]{40,64}", head):
+        return None
+    # with reftable the file names `.invalid`; in old repositories it may be a link
+    where = head.removeprefix(b"ref: ") if head.startswith(b"ref: refs/heads/") else b""
+    if not where or where.endswith(b"/.invalid"):
+        where = project.user_git("symbolic-ref", "--quiet", "HEAD", here=True, ok=(0, 1)).stdout.strip()
+    branch = where.decode("utf-8", "surrogateescape")
+    return branch.removeprefix("refs/heads/") if branch.startswith("refs/heads/") else None
 
 
 def checkout_branch(project: Project) -> str:

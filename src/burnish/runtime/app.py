@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from burnish.adapters.task_files import IMAGES
 from burnish.adapters.task_locks import is_runner_dead
 from burnish.adapters.telemetry import observers
 from burnish.agents.base import AgentSettings
-from burnish.checks.discover import BUILD, SETUP, FoundChecks
+from burnish.checks.tools import BUILD, SETUP, FoundChecks
 from burnish.checks.unrun_tests import files_of, partly_unrun_files
 from burnish.cluster.shared_refs import SharedRefs, has_remote
 from burnish.cluster.task_share import drop_copies, refresh, send_images
@@ -174,7 +174,8 @@ class App:
         self.trust.require()
         if self.config.commit.message:
             check_commit_message(self.config.commit.message)
-        found, is_automatic = self._detected(task)
+        base_commit = cache(partial(self._base_commit, task))
+        found, is_automatic = self._detected(base_commit)
         policy = policy_for(
             self.config,
             task.spec,
@@ -185,7 +186,7 @@ class App:
         # The values at the start of the run count, unless a person edited the task since.
         unrun = found.unrun_by(policy.checks)
         notes = (*policy.notes, *(found.notes if is_automatic else ()), *(one.note(folder) for folder, one in unrun))
-        setup = self.setup_at(self._base_commit(task)) if policy.checks else policy.setup
+        setup = self.setup_at(base_commit()) if policy.checks else policy.setup
         max_cycles = task.spec.max_cycles or policy.max_cycles
         return replace(
             policy,
@@ -196,13 +197,13 @@ class App:
             partly_unrun_files=partly_unrun_files(unrun),
         )
 
-    def _detected(self, task: Task) -> tuple[FoundChecks, bool]:
+    def _detected(self, base_commit: Callable[[], str]) -> tuple[FoundChecks, bool]:
         """What `auto` stands for, and whether a setting is `auto`; else it only tells which tests no check runs."""
         entries = (self.config.checks.test, self.config.checks.lint)
         is_automatic = any(entry is not None and entry.command == "auto" for entry in entries)
         if self.config.checks.test is None and not is_automatic:
             return FoundChecks(), False
-        return self.detected_at(self._base_commit(task)), is_automatic
+        return self.detected_at(base_commit()), is_automatic
 
     def _base_commit(self, task: Task) -> str:
         if task.base:

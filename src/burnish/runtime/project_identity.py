@@ -72,6 +72,14 @@ def _is_unknown_elsewhere(store: Store, here: ProjectRow, found: FoundRepository
     return not is_published and not store.task_totals(here.key)
 
 
+def may_be_of_another_machine(store: Store, found: FoundRepository) -> bool:
+    """Whether the remote of this clone may have the id of a project that other machines share."""
+    from burnish.cluster.shared_refs import has_remote
+
+    has_others = store.is_shared and any(row.repository_id and row.is_elsewhere for row in store.projects())
+    return has_others and has_remote(found.root, remote_name())
+
+
 def _of_another_machine(store: Store, found: FoundRepository, create: bool, is_trusted: bool) -> ProjectRow | None:
     """The project of this repository if machines that share the database know it, but this one does not yet."""
     from burnish.cluster.shared_refs import adopt_id, has_remote, remote_id

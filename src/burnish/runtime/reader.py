@@ -14,6 +14,8 @@ from burnish.runtime.project_identity import locate
 from burnish.store import Store
 from burnish.store.rows import ProjectRow
 
+_ADD = 'Add one: burnish add "TITLE"'
+
 
 @dataclass(frozen=True, slots=True)
 class Reader:
@@ -28,8 +30,26 @@ class Reader:
     @property
     def key(self) -> str:
         if self.project is None:
-            raise no_tasks(self.found.root)
+            raise self.unknown_project(f"burnish has no tasks for {self.found.root} yet.")
         return self.project.key
+
+    def unknown_project(self, what: str) -> BadInput:
+        clone = self.untrusted_clone
+        return BadInput(clone[0], hint=clone[1]) if clone else BadInput(what, hint=_ADD)
+
+    @property
+    def untrusted_clone(self) -> tuple[str, str] | None:
+        """What to say and to do in a clone without tasks that may be of a project of another machine."""
+        from burnish.runtime.project_identity import may_be_of_another_machine
+
+        if self.project is not None or not may_be_of_another_machine(self.store, self.found):
+            return None
+        if _is_trusted(self.found, self.home):
+            return None  # the remote was asked
+        return (
+            "This may be a clone of a project of another machine.",
+            "Let burnish ask its git remote: burnish trust",
+        )
 
     def alive(self, runner: str) -> bool:
         """True if this runner is alive; a task of a dead runner was interrupted."""
@@ -39,7 +59,7 @@ class Reader:
 
 
 def no_tasks(root: Path) -> BadInput:
-    return BadInput(f"burnish has no tasks for {root} yet.", hint='Add one: burnish add "TITLE"')
+    return BadInput(f"burnish has no tasks for {root} yet.", hint=_ADD)
 
 
 def home_of(env: Mapping[str, str] | None = None) -> Path:

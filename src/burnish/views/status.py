@@ -145,14 +145,24 @@ def unserved_words(store: Store, tasks: Iterable[Task], alive: Callable[[str], b
     ]
     if not waiting or not store.is_shared:
         return []
-    cards = [card for card in store.runners() if card.get("kind") == "worker" and alive(str(card["id"]))]
-    offers = [set(card.get("labels", ())) for card in cards if waiting[0].project in card.get("projects", ())]
+    offers = _offers(store, waiting[0].project, alive)
     return [
         f"Task {task.id} needs {', '.join(task.spec.needs)}, which no worker offers "
         f"(burnish worker {' '.join(f'--label {label}' for label in task.spec.needs)})."
         for task in waiting
         if not any(offer.issuperset(task.spec.needs) for offer in offers)
     ]
+
+
+def has_worker(store: Store, task: Task, alive: Callable[[str], bool]) -> bool:
+    """Whether a worker offers what the task needs."""
+    return store.is_shared and any(one.issuperset(task.spec.needs) for one in _offers(store, task.project, alive))
+
+
+def _offers(store: Store, project: str, alive: Callable[[str], bool]) -> list[set[str]]:
+    """The labels of each worker of the project."""
+    cards = [card for card in store.runners() if card.get("kind") == "worker" and alive(str(card["id"]))]
+    return [set(card.get("labels", ())) for card in cards if project in card.get("projects", ())]
 
 
 def waiting_words(store: Store, tasks: Iterable[Task], alive: Callable[[str], bool]) -> list[str]:

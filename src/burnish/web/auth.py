@@ -247,7 +247,9 @@ def forbidden(person: Person, least: Role | None) -> Refusal | None:
     )
 
 
-STRANGER = Refusal(401, "The token is missing or wrong.", "Open the URL that `burnish serve` printed.")
+STRANGER = Refusal(
+    401, "The token is missing or wrong.", "Log in with your own token, or open the URL that `burnish serve` printed."
+)
 UNPROVEN = Refusal(
     403,
     "The request names a person, but does not prove that it comes from the proxy.",

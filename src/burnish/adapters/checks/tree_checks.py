@@ -28,7 +28,6 @@ from burnish.adapters.checks.stored_environments import environment_in_use
 from burnish.adapters.checks.trees import CheckTree, check_tree, copied_files_digest, copy_ignored_files, remember_tree
 from burnish.adapters.redaction import redact_folder, secrets_from_environment
 from burnish.checks.dependency_files import dependency_paths
-from burnish.checks.discover import decide, discover
 from burnish.checks.environment import check_environment, index_settings, setup_environment
 from burnish.checks.import_origins import (
     PYTEST_SETTINGS,
@@ -431,6 +430,8 @@ def tests_are_automatic(config: Config) -> bool:
 
 def found_commands(project: Project, commit: str) -> dict[tuple[str, ...], Command]:
     """The commands that `init` would write for the files of a commit, by setting."""
+    from burnish.checks.discover import decide, discover  # the rules of all languages: slow to load
+
     paths = list_files(project, commit)
     contents = Contents(project, commit, paths)
     around = detection_context(project.root, FoundRepository(project.root, project.git_dir, project.common_dir))

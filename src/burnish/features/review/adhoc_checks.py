@@ -21,7 +21,7 @@ from burnish.adapters.checks.tree_checks import (
 from burnish.adapters.configured_agents import agent_settings
 from burnish.adapters.redaction import redact_folder, secrets_from_environment
 from burnish.adapters.sandbox import OPEN, SandboxPolicy, known_projects
-from burnish.checks.discover import BUILD, SETUP, FoundChecks, find_checks
+from burnish.checks.discover import find_checks
 from burnish.checks.environment import check_environment
 from burnish.checks.flakes import confirm_failures, flaky_failures, may_have_changing_names
 from burnish.checks.guard.test_counts import is_skip
@@ -29,6 +29,7 @@ from burnish.checks.outcome import TIMED_OUT, error_report
 from burnish.checks.run import run_checks
 from burnish.checks.scan import needs_whole_tree
 from burnish.checks.scanners.base import ScanContext
+from burnish.checks.tools import BUILD, SETUP, FoundChecks
 from burnish.config.policy import checks_for
 from burnish.config.settings import Config
 from burnish.core.change import Change

@@ -134,7 +134,7 @@ def _refuse_active(store: Store, home: Path) -> None:
     active = [card for card in store.runners() if not is_runner_dead(store, home / "locks", str(card["id"]))]
     if active:
         names = ", ".join(f"{card.get('user')}@{card.get('host')}, pid {card.get('pid')}" for card in active)
-        raise Refused(f"A run is active: {names}.", hint="Wait for it, or stop it: burnish stop --all")
+        raise Refused(f"A run is active: {names}.", hint="Wait for it, or stop it in its project: burnish stop")
 
 
 def _report(source: Store, target: str, content: Content, next: str, *, is_dry_run: bool = False) -> MoveReport:
