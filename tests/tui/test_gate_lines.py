@@ -64,7 +64,7 @@ def test_a_row_of_the_inbox_begins_with_what_the_review_said() -> None:
     entry = InboxEntry(task, "waiting_approval", f"{decision.why}: approve, reject or fix", "", "burnish decide 1")
     assert _row(entry) == "not approved: Zero is not handled."
     waived = replace(entry, task=replace(task, open_findings=0))
-    assert _row(waived) == "no finding is open; the review said: Zero is not handled."
+    assert _row(waived) == "no open finding; it said: Zero is not handled."
 
 
 def test_rows_of_the_inbox_name_no_commands() -> None:

@@ -746,6 +746,7 @@ def test_what_was_waived_is_told_before_the_approval(tmp_path: Path) -> None:
         await screen.press("enter")
         await screen.until("Waived F1 of task 1: it waits for approval.")
         await screen.until("None of its findings is open any more, so approving needs no reason.")
+        await screen.until("raised F1; waived F1")
 
     on_screen(lab, act, size=WIDE)
 

@@ -624,3 +624,17 @@ def test_next_stays_in_what_the_filter_shows_and_then_ends_the_filter(tmp_path: 
         assert (screen.app.view, screen.app.filter_text) == ("inbox", "")
 
     on_screen(lab, act)
+
+
+def test_another_list_shows_the_selected_task(tmp_path: Path) -> None:
+    lab = at_the_gate(tmp_path, 12)
+    lab.burnish("decide", "1", "approve")
+
+    async def act(screen: Screen) -> None:
+        await screen.press("end")
+        await screen.until(lambda: screen.app.number == 1)
+        await screen.press("2")
+        await screen.until(lambda: screen.app.view == "inbox" and "T1   Task 1 " in screen.text)
+        assert screen.app.number == 1
+
+    on_screen(lab, act)

@@ -87,12 +87,16 @@ class BurnishTui(ProjectScreen):
             self.after_drawing(self._draw_live)
         else:
             self.picks.focus()
+            # the other list may have the same task further down
+            self.after_drawing(lambda: self.picks.move_to(self.picks.key))
 
     def action_open(self) -> None:
         """Show the selected task; where there is room for both, move to it."""
         if self.view == "live":
             if number := self.query_one(LivePane).focused_task:
                 self.action_open_task(number)
+            elif self.board.running:
+                self.say("Choose a window first.", "Tab: from one to the next", is_brief=True)
         elif self.number:
             self.screen_stack[0].add_class("task-open")
             self.pane.page.focus()

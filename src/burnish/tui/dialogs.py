@@ -435,7 +435,8 @@ def ask_to_merge_all(app: App[Any], entries: Sequence[InboxEntry], then: Callabl
     """Ask whether to merge these tasks; those that become ready meanwhile are not merged with them."""
     titles = [f"T{entry.task.id} {plain(entry.task.spec.title)}" for entry in entries]
     about = "If no check can test a task with the merges before it, it is reviewed again and may ask you."
-    words = "\n".join([f"Merge {len(titles)} approved tasks, one after the other?", about, *titles])
+    count = "1 approved task" if len(titles) == 1 else f"{len(titles)} approved tasks, one after the other"
+    words = "\n".join([f"Merge {count}?", about, *titles])
     order = Order("merge-all", entries[0].task.id, text=" ".join(str(entry.task.id) for entry in entries))
     choices = [Choice("yes", "Merge all", "y"), Choice("no", "Do nothing", "n")]
     app.push_screen(ChooseDialog("Merge all", choices, words), lambda answer: then(order) if answer == "yes" else None)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from burnish.core.cost import short_cost
+from burnish.core.finding import Finding, FindingState
 from burnish.core.gate import cause_of
 from burnish.core.status import Reason, Status
 from burnish.proc import clock
@@ -20,7 +21,6 @@ from burnish.tui.markdown import inline
 from burnish.views.status import was_sent_back
 
 if TYPE_CHECKING:
-    from burnish.core.finding import Finding
     from burnish.core.gate import GateView
     from burnish.core.task import Task
     from burnish.tui.project import TaskDetails
@@ -212,6 +212,9 @@ def _cycle(cycle: CycleStory, shown_texts: Collection[str], details: TaskDetails
         yield fact("but", cycle.but, "yellow")
     changes = [f"raised {', '.join(cycle.raised)}"] * bool(cycle.raised)
     changes += [f"resolved {', '.join(cycle.settled)}"] * bool(cycle.settled)
+    findings = [view.finding for view in details.findings if view.finding.id in cycle.raised]
+    waived_ids = [finding.id for finding in findings if finding.state is FindingState.WAIVED]
+    changes += [f"waived {', '.join(waived_ids)}"] * bool(waived_ids)
     if changes:
         yield fact("findings", "; ".join(changes))
     for before, moment in zip([None, *cycle.moments], cycle.moments, strict=False):

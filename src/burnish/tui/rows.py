@@ -40,6 +40,8 @@ _MIN_TITLE = 16
 _HOURS_OF_TWO_DAYS = 48
 # with this, the note of a task whose cycles are used up leads to what the review said
 _NOT_APPROVED = "still not approved: "
+# before the places of secrets, which a row has no room for otherwise
+_SECRET_FOUND = "Nothing was committed, because the change contains what looks like a secret: "
 _SENTENCE_END = re.compile(r"(?<=[.;!?]) ")
 
 
@@ -163,10 +165,10 @@ def _why(entry: InboxEntry) -> str:
     """What differs between the entries comes first; the bar names the keys."""
     task = entry.task
     if entry.kind != "waiting_approval" or not task.note:
-        return _without_commands(entry.why)
+        return _without_commands(entry.why.replace(_SECRET_FOUND, ""))
     _, is_used_up, summary = task.note.partition(_NOT_APPROVED)
     if is_used_up and not task.open_findings:
-        return f"no finding is open; the review said: {summary}"
+        return f"no open finding; it said: {summary}"
     return f"not approved: {summary}" if is_used_up else _without_commands(task.note)
 
 

@@ -278,6 +278,8 @@ class ProjectScreen(App[str]):
         ]
         if self.view != "live" and self.number and self.details is None:
             hints.append(BarItem("Enter Open", "", "app.open"))
+        if self.view == "live" and board.running:
+            hints += [BarItem("Tab Window", "", "app.focus_next"), BarItem("Enter Open", "", "app.open")]
         if self.filter_text and self.picks.has_focus and self.view != "live":
             hints.append(BarItem("Esc No filter", "", "app.clear_filter"))
         always = [("n Next", "next"), ("? Help", "help"), ("q Quit", "leave"), (self._slash_words(), "filter")]
@@ -299,7 +301,8 @@ class ProjectScreen(App[str]):
     @property
     def searched_view(self) -> LineView | None:
         """The page or window that has the focus: `/` searches it. In a list it filters."""
-        view = None if self.screen.is_modal else self.focused
+        # also behind a box
+        view = self.screen_stack[0].focused
         return view if isinstance(view, LineView) and not isinstance(view, PickList) else None
 
     def _run_words(self) -> str:
@@ -339,8 +342,8 @@ class ProjectScreen(App[str]):
 
     async def _on_key(self, event: events.Key) -> None:
         """Nothing that had the key knows it. A key before it may have opened or closed a box or a field meanwhile."""
-        screen, focused = self._typed_at.pop(event, (self.screen, self.focused))
-        if screen is self.screen and (focused is self.focused or not isinstance(self.focused, FilterField)):
+        screen, part = self._typed_at.pop(event, (self.screen, self.focused))
+        if screen is self.screen and (part is self.focused or not isinstance(self.focused, FilterField)):
             return  # to the bindings
         event.prevent_default()
         if self.screen.is_modal:
