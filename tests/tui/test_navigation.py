@@ -638,3 +638,17 @@ def test_another_list_shows_the_selected_task(tmp_path: Path) -> None:
         assert screen.app.number == 1
 
     on_screen(lab, act)
+
+
+def test_a_search_that_is_typed_while_a_diff_is_read_goes_on_in_it(tmp_path: Path) -> None:
+    lab = at_the_gate(tmp_path)
+
+    async def act(screen: Screen) -> None:
+        await screen.until("Verdict")
+        await screen.press("enter")
+        await screen.until_focused("page")
+        for key in ("d", "slash", *"two"):
+            screen.app.post_message(events.Key(key, "/" if key == "slash" else key))
+        await screen.until("1 of 2 lines")
+
+    on_screen(lab, act, size=WIDE)

@@ -99,7 +99,8 @@ class BurnishTui(ProjectScreen):
                 self.say("Choose a window first.", "Tab: from one to the next", is_brief=True)
         elif self.number:
             self.screen_stack[0].add_class("task-open")
-            self.pane.page.focus()
+            # at once: `focus()` comes after the keys that are typed already
+            self.screen_stack[0].set_focus(self.pane.page)
             self.after_drawing(self._draw_page)
             self.after_drawing(self._draw_bars)
 
@@ -249,6 +250,8 @@ class BurnishTui(ProjectScreen):
         number, count = self.query_one(field.beside, LineView).find(field.value, step, self._search_from)
         if not field.value:
             self.say("")
+        elif self.is_diff_awaited:
+            self.say("The diff is not read yet.")
         elif not count:
             self.say("No line has these words.", style="yellow")
         else:

@@ -462,6 +462,11 @@ class SearchField(FilterField):
             super().__init__()
             self.step = step
 
+    def search_again(self) -> None:
+        """The page has other lines now."""
+        if self.has_class("shown"):
+            self.post_message(self.Stepped(0))
+
     async def _on_key(self, event: events.Key) -> None:
         step = {"enter": 1, "down": 1, "up": -1}.get(event.key)
         if step:

@@ -212,8 +212,8 @@ def _cycle(cycle: CycleStory, shown_texts: Collection[str], details: TaskDetails
         yield fact("but", cycle.but, "yellow")
     changes = [f"raised {', '.join(cycle.raised)}"] * bool(cycle.raised)
     changes += [f"resolved {', '.join(cycle.settled)}"] * bool(cycle.settled)
-    findings = [view.finding for view in details.findings if view.finding.id in cycle.raised]
-    waived_ids = [finding.id for finding in findings if finding.state is FindingState.WAIVED]
+    findings = [view.finding for view in details.findings] if cycle.raised else []
+    waived_ids = [one.id for one in findings if one.id in cycle.raised and one.state is FindingState.WAIVED]
     changes += [f"waived {', '.join(waived_ids)}"] * bool(waived_ids)
     if changes:
         yield fact("findings", "; ".join(changes))

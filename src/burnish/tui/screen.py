@@ -553,6 +553,7 @@ class ProjectScreen(App[str]):
             self.diff = diff
             self.pane.draw(lines, (*token[:2], "first lines"))
             self._draw_bars()
+            self.query_one("#find", SearchField).search_again()
 
     def _is_asked_for(self, token: tuple[Any, ...]) -> bool:
         """Whether this diff is still wanted: `u` may have been pressed again meanwhile."""
@@ -566,6 +567,7 @@ class ProjectScreen(App[str]):
             self.pane.draw(lines, token)
             self._go_to_next_line()
             self._draw_bars()
+            self.query_one("#find", SearchField).search_again()
 
     def _say_beginning(self, *, is_all: bool = False) -> None:
         """Answer `u`, when the diff that it asked for is on the screen."""
