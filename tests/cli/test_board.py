@@ -106,6 +106,12 @@ def test_a_long_title_gives_way_to_what_happened() -> None:
     assert "…" in line and line.endswith("review: passed   $0.42")
 
 
+def test_a_title_keeps_a_part_of_the_line_however_much_happened() -> None:
+    spec = Spec("Round the totals of all orders")
+    (line,) = drawn([replace(X, spec=spec, overrides=1, open_findings=12, reason=Reason.MAX_CYCLES)], room=80)
+    assert "Round the total…" in line and width(line) <= 80
+
+
 def test_a_waiting_task_names_what_it_waits_for() -> None:
     lines = drawn([X, task(2, "second", after=(29,)), task(3, "third", after=(2, 29))])
     assert lines[1].endswith("ready") and lines[2].endswith("waits for 2")

@@ -167,10 +167,13 @@ def test_a_review_written_in_an_editor_is_saved_then_sent(tmp_path: Path, hermet
     edits((line, f"+    return 0\n> Why {token}?\n"))
     answer = lab.burnish("review", "1", "--edit", code=None)
     assert answer.code == 2 and "differs from the change" in answer.err and "Your text is in" in answer.err
-    rejected = Path(answer.err.partition("Your text is in ")[2].split("\n")[0]).read_text()
-    assert "+    return 0\n> Why " in rejected and token not in rejected
-    edits(("verdict:", "verdict: request changes"), ("> Return None.", "> Return nothing."))
-    assert "request_changes (F1)" in lab.burnish("review", "1", "--edit").out
+    rejected = Path(answer.err.partition("Your text is in ")[2].split(";")[0])
+    assert "+    return 0\n> Why " in rejected.read_text() and token not in rejected.read_text()
+    # nothing that was typed is lost: the form begins with it, until the change is another one
+    edits()
+    assert "text that was refused before" in lab.burnish("review", "1", "--edit").err and rejected.exists()
+    edits(("+    return 0\n", line), ("verdict:", "verdict: request changes"), ("> Return None.", "> Return nothing."))
+    assert "request_changes (F1)" in lab.burnish("review", "1", "--edit").out and not rejected.exists()
     (finding,) = lab.show(1)["findings"]
     assert (finding["file"], finding["line"], finding["quote"]) == ("app.py", 4, "    return a / b  # BUG")
     assert "Return nothing." in finding["description"] and lab.task()["status"] == "in_progress"

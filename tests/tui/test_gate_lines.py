@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from burnish.core.decision import ConvergenceState, Escalate, send_back
@@ -57,10 +59,27 @@ def test_a_question_in_the_inbox_is_shown_as_one() -> None:
 def test_a_row_of_the_inbox_begins_with_what_the_review_said() -> None:
     decision = send_back("Zero is not handled.", (), ConvergenceState(cycle=1, max_cycles=1))
     assert isinstance(decision, Escalate)
-    task = Task(id=1, project="p", spec=Spec("Add"), status=Status.WAITING_APPROVAL, note=decision.why)
+    spec = Spec("Add")
+    task = Task(id=1, project="p", spec=spec, status=Status.WAITING_APPROVAL, note=decision.why, open_findings=1)
     entry = InboxEntry(task, "waiting_approval", f"{decision.why}: approve, reject or fix", "", "burnish decide 1")
-    *_, row = (line.text.plain for line in inbox_rows(BoardState(entries=(entry,)), "")(80))
-    assert row.strip() == "not approved: Zero is not handled."
+    assert _row(entry) == "not approved: Zero is not handled."
+    waived = replace(entry, task=replace(task, open_findings=0))
+    assert _row(waived) == "no open finding; it said: Zero is not handled."
+
+
+def test_rows_of_the_inbox_name_no_commands() -> None:
+    task = Task(id=3, project="p", spec=Spec("Add"), status=Status.FAILED)
+    why = "robot failed with exit code 1: the disk is full. Everything it printed: burnish log 3."
+    assert _row(InboxEntry(task, "failed", why, "", "burnish retry 3")) == (
+        "robot failed with exit code 1: the disk is full."
+    )
+    # it would say nothing else
+    assert _row(InboxEntry(task, "failed", "Run burnish retry 3.", "", "")) == "Run burnish retry 3."
+
+
+def _row(entry: InboxEntry) -> str:
+    *_, row = (line.text.plain for line in inbox_rows(BoardState(entries=(entry,)), "")(120))
+    return row.strip()
 
 
 @pytest.mark.parametrize(

@@ -401,8 +401,8 @@ def test_g_raises_the_limit_of_a_task_that_has_used_it_up(tmp_path: Path) -> Non
     on_screen(lab, act, size=WIDE)
 
 
-def several_waiting(tmp_path: Path, number: int) -> Lab:
-    lab = Lab.make(tmp_path, author=ADDS_A_LINE, judge=APPROVE, extra="approval: required\n")
+def several_waiting(tmp_path: Path, number: int, author: str = ADDS_A_LINE) -> Lab:
+    lab = Lab.make(tmp_path, author=author, judge=APPROVE, extra="approval: required\n")
     for at in range(number):
         lab.add(f"Task {at + 1}")
     lab.burnish("run", "--all", code=None)
@@ -746,12 +746,16 @@ def test_what_was_waived_is_told_before_the_approval(tmp_path: Path) -> None:
         await screen.press("enter")
         await screen.until("Waived F1 of task 1: it waits for approval.")
         await screen.until("None of its findings is open any more, so approving needs no reason.")
+        await screen.until("raised F1; waived F1")
 
     on_screen(lab, act, size=WIDE)
 
 
 def test_the_end_of_a_run_is_said_where_another_task_is_on_the_screen(tmp_path: Path) -> None:
-    lab = several_waiting(tmp_path, 2)
+    go = tmp_path / "go"
+    go.touch()
+    lab = several_waiting(tmp_path, 2, WAITS_FOR_GO + ADDS_A_LINE)
+    go.unlink()
 
     async def act(screen: Screen) -> None:
         await screen.press("2", "enter")
@@ -761,8 +765,12 @@ def test_the_end_of_a_run_is_said_where_another_task_is_on_the_screen(tmp_path: 
         await screen.type("once more")
         await screen.press("enter")
         await screen.until("Sent back task 1.")
+        # what the person wrote is not told as a fact of burnish
+        await screen.until("Note       once more")
         await screen.press("n")
         await screen.until("T2 Task 2")
+        # only now may the run end
+        go.touch()
         await screen.until("Task 1 waits for your approval.")
         # it is about another task, so the next key takes it away
         await screen.press("down")

@@ -354,18 +354,38 @@ def test_keys_that_are_typed_fast_after_a_filter_belong_to_the_list(tmp_path: Pa
     on_screen(lab, act)
 
 
-def test_a_filter_is_seen_where_the_list_was_hidden(tmp_path: Path) -> None:
+def test_slash_filters_a_list_and_searches_a_page(tmp_path: Path) -> None:
     lab = at_the_gate(tmp_path, 2)
 
     async def act(screen: Screen) -> None:
-        await screen.press("enter")
-        await screen.until("a Approve")
         await screen.press("slash")
         await screen.until_focused("filter")
         await screen.type("2")
         await screen.until(lambda: "T2   Task 2" in screen.text and "T1   Task 1" not in screen.text)
         await screen.press("escape")
         await screen.until("T1   Task 1")
+        await screen.press("enter", "d")
+        await screen.until("+ A = 1")
+        await screen.press("slash")
+        await screen.until_focused("find")
+        await screen.until("Enter Next  ↑ The one before  Esc Ends the search")
+        await screen.press(*"two")
+        await screen.until("1 of 2 lines")
+        page = screen.app.pane.page
+        places = [page.place]
+        for key in ("enter", "up", "down", "enter"):
+            await screen.press(key)
+            await screen.until(lambda: page.place != places[-1])
+            places.append(page.place)
+        # the file in the list of files, and its heading
+        first, second = places[:2]
+        assert places == [first, second, first, second, first] and second
+        await screen.press(*"zzz")
+        await screen.until("No line has these words.")
+        await screen.press("escape")
+        await screen.until_focused("page")
+        await screen.until("a Approve")
+        await screen.until(lambda: "No line has these words." not in screen.text)
 
     on_screen(lab, act)
 
@@ -513,5 +533,122 @@ print(verdict("changes_requested", "not yet", flaws))
         await screen.press("enter")
         await screen.until("Why is it acceptable?")
         assert "Number 9 is unclear" in screen.text
+
+    on_screen(lab, act, size=WIDE)
+
+
+@pytest.mark.parametrize("keys", [["n", "n"], ["n", "enter"], ["escape", "escape"], [*"xplan", "enter"]])
+def test_the_first_answer_counts_however_fast_keys_are_typed(tmp_path: Path, keys: list[str]) -> None:
+    lab = at_the_gate(tmp_path)
+
+    async def act(screen: Screen) -> None:
+        await screen.until("Verdict")
+        await screen.press("a")
+        await screen.until("Approve commit")
+        for key in keys:
+            screen.app.post_message(events.Key(key, key if len(key) == 1 else None))
+        await screen.until(lambda: "Approve commit" not in screen.text)
+        await screen.press("question_mark")
+        await screen.until("Keys")
+        assert not screen.app.pending
+
+    on_screen(lab, act, size=WIDE)
+    assert lab.show(1)["status"] == "waiting_approval"
+
+
+def test_a_text_that_is_typed_at_a_question_decides_nothing(tmp_path: Path) -> None:
+    lab = at_the_gate(tmp_path)
+
+    async def act(screen: Screen) -> None:
+        await screen.until("Verdict")
+        await screen.press("a")
+        await screen.until("Approve commit")
+        await screen.press(*"old", "enter")
+        await screen.until(lambda: "Approve commit" not in screen.text)
+        await screen.press("a", "enter")
+        await screen.until("Approved task 1")
+
+    on_screen(lab, act, size=WIDE)
+
+
+def test_letters_that_are_typed_at_once_belong_to_the_box_that_the_first_one_opens(tmp_path: Path) -> None:
+    lab = at_the_gate(tmp_path)
+
+    async def act(screen: Screen) -> None:
+        await screen.until("Verdict")
+        for key in (*"fcheck", "space", *"it", "enter"):
+            screen.app.post_message(events.Key(key, {"enter": None, "space": " "}.get(key, key)))
+        await screen.until("check it")
+        await screen.press("escape")
+        await screen.until("a Approve")
+        # nothing that was not seen is decided
+        for key in "ay":
+            screen.app.post_message(events.Key(key, key))
+        await screen.until("Approve commit")
+        await screen.press("n")
+        await screen.until(lambda: "Approve commit" not in screen.text)
+        for key in "/zzz":
+            screen.app.post_message(events.Key("slash" if key == "/" else key, key))
+        await screen.until("No task matches 'zzz'")
+
+    on_screen(lab, act, size=WIDE)
+    assert lab.show(1)["status"] == "waiting_approval"
+
+
+def test_next_stays_in_what_the_filter_shows_and_then_ends_the_filter(tmp_path: Path) -> None:
+    lab = at_the_gate(tmp_path, 3)
+    lab.burnish("edit", "2", "--tag", "late")
+    lab.burnish("edit", "3", "--tag", "late")
+
+    async def act(screen: Screen) -> None:
+        await screen.press("2", "slash")
+        await screen.until_focused("filter")
+        await screen.type("late")
+        # the first match is selected
+        await screen.until(lambda: screen.app.number == 2)
+        await screen.press("enter", "n")
+        await screen.until("T2 Task 2")
+        await screen.press("n")
+        await screen.until("T3 Task 3")
+        await screen.press("n")
+        await screen.until("T2 Task 2")
+        await screen.press("a", "y")
+        await screen.until("Approved task 2")
+        await screen.press("n")
+        await screen.until("T3 Task 3")
+        await screen.press("a", "y")
+        await screen.until("Approved task 3")
+        await screen.press("n")
+        await screen.until("T1 Task 1")
+        # still the inbox
+        assert (screen.app.view, screen.app.filter_text) == ("inbox", "")
+
+    on_screen(lab, act)
+
+
+def test_another_list_shows_the_selected_task(tmp_path: Path) -> None:
+    lab = at_the_gate(tmp_path, 12)
+    lab.burnish("decide", "1", "approve")
+
+    async def act(screen: Screen) -> None:
+        await screen.press("end")
+        await screen.until(lambda: screen.app.number == 1)
+        await screen.press("2")
+        await screen.until(lambda: screen.app.view == "inbox" and "T1   Task 1 " in screen.text)
+        assert screen.app.number == 1
+
+    on_screen(lab, act)
+
+
+def test_a_search_that_is_typed_while_a_diff_is_read_goes_on_in_it(tmp_path: Path) -> None:
+    lab = at_the_gate(tmp_path)
+
+    async def act(screen: Screen) -> None:
+        await screen.until("Verdict")
+        await screen.press("enter")
+        await screen.until_focused("page")
+        for key in ("d", "slash", *"two"):
+            screen.app.post_message(events.Key(key, "/" if key == "slash" else key))
+        await screen.until("1 of 2 lines")
 
     on_screen(lab, act, size=WIDE)

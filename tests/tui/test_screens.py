@@ -178,6 +178,9 @@ def test_agents_at_work_are_shown_side_by_side(lab: Lab) -> None:
             say(0, "Now they are cached.")
             await screen.until("Now they are cached.")
             await screen.matches("live-200")
+            # no window has the focus, so it is not clear which task is meant
+            await screen.press("enter")
+            await screen.until("Choose a window first.")
 
         on_screen(lab, act, size=(200, 50))
 

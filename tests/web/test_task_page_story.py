@@ -97,6 +97,7 @@ def test_what_the_reviewer_proposes_and_what_a_person_decides_are_told_apart(tol
     told.tell("decision.made", action="accept", by="user:ada", choice="approve", why="approved by a person")
     moments = [(moment.title, moment.who, moment.tone) for moment in told.cycle().moments if moment.kind == "decision"]
     assert moments == [("Proposed for approval", "", ""), ("Approved", "ada", "good")]
+    assert told.moments()["Approved"].detail == ""
     told.tell("decision.made", 2, action="accept", by="burnish", why="all is well")
     assert [m.title for m in story(told.store, told.key, 1, running=False).runs[0].cycles[0].moments] == ["Accepted"]
 
@@ -133,7 +134,7 @@ def test_people_overrides_and_voided_approvals_have_lines_of_their_own(told: Tel
     told.tell("task.merged", into="main", by="user:ann")
     moments = told.moments()
     assert (moments["Rejected"].who, moments["Rejected"].detail) == ("ann", "Not like this.")
-    assert "infra" in moments["Overridden"].detail and "The disk was full." in moments["Overridden"].detail
+    assert moments["Overridden"].detail == "it comes from the environment: The disk was full."
     assert moments["The approval is void"].detail == "the branch has moved"
     assert moments["Work was saved"].saved == "refs/burnish/rescue/2" and "Merged into main" in moments
 

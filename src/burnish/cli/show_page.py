@@ -25,7 +25,7 @@ from burnish.core.check import check_words
 from burnish.core.commit import TargetConflict
 from burnish.core.cost import cost_with_source
 from burnish.core.finding import ALIVE
-from burnish.core.override import in_words
+from burnish.core.override import reason_words
 from burnish.core.review import is_person
 from burnish.core.status import Reason, Status
 from burnish.core.task import PAUSABLE
@@ -81,7 +81,8 @@ def _header(story: Story, room: int, colour: bool) -> Iterator[str]:
         if value:
             yield f"  {paint(f'{name:<9}', 'dim', on=colour)} {cut(one_line(value), room - 12)}"
     for over in story.get("overridden") or ():
-        yield from _wrap(f"cycle {over['cycle']} {one_line(in_words(over))}", room, "  ")
+        who = str(over.get("by") or "a person").removeprefix("user:")
+        yield from _wrap(one_line(f"cycle {over['cycle']} overridden by {who}: {reason_words(over)}"), room, "  ")
 
 
 def _limit_words(story: Story) -> str:

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from burnish.views.status_excerpt import StatusExcerpt
 
 _LEAST_TITLE = 12
+# of the columns, however much is told behind it
+_TITLE_SHARE = 0.2
 NO_TASKS = 'No tasks yet. Add one: burnish add "TITLE"'
 
 
@@ -237,7 +239,7 @@ def board(lines: Sequence[StatusLine], *, room: int, colour: bool) -> list[str]:
     wide = min(
         MAX_TITLE_LENGTH,
         max(map(width, titles), default=0),
-        max(_LEAST_TITLE, tail_room - max(map(width, tails), default=0)),
+        max(_LEAST_TITLE, int(room * _TITLE_SHARE), tail_room - max(map(width, tails), default=0)),
     )
     return [
         f"{_sign(line, signs, colour)} {line.id:>{ids}} {pad(cut(title, wide), wide)}   "

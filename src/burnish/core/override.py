@@ -65,6 +65,21 @@ def override_reasons(yes: Mapping[str, bool], explanation: str) -> OverrideReaso
     return OverrideReasons(first, words, bool(yes.get("--follow-up")), answers)
 
 
+_GROUND_WORDS = {
+    OverrideReason.PRE_EXISTING: "the problem was there before this task",
+    OverrideReason.WRONG_CONTEXT: "the reviewer judged with the wrong context",
+    OverrideReason.CROSS_SCOPE: "it is outside the scope of this task",
+    OverrideReason.INFRA: "it comes from the environment",
+}
+
+
+def reason_words(data: Mapping[str, Any]) -> str:
+    """Why a person overrode the review, without who: `the problem was there before this task: see #12`."""
+    ground = next((words for name, words in _GROUND_WORDS.items() if name == data.get("category")), "")
+    words = ": ".join(part for part in (ground, str(data.get("explanation") or "").strip()) if part)
+    return words + (f" (follow-up: task {data['follow_up']})" if data.get("follow_up") else "")
+
+
 def in_words(data: Mapping[str, Any]) -> str:
     """One line for people and prompts, from an `override.recorded` event's data."""
     explanation = str(data.get("explanation") or "").strip()

@@ -450,8 +450,8 @@ def _rebase(app: App, order: Order) -> str:
 
     rebase = order_rebase(app, order.task, via=VIA)
     if rebase.merge is None:
-        return rebase.words
-    return f"{rebase.words}. {_start(app, app.store.task(app.key, order.task))}"
+        return f"Task {order.task}: {rebase.words}"
+    return f"Task {order.task}: {rebase.words}. {_start(app, app.store.task(app.key, order.task))}"
 
 
 def _waive(app: App, order: Order) -> str:

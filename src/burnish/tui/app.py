@@ -28,7 +28,7 @@ from burnish.tui.acts import (
     review_in_editor,
     stands,
 )
-from burnish.tui.lines import FilterField, LineView, PickList
+from burnish.tui.lines import FilterField, LineView, PickList, SearchField
 from burnish.tui.panes import TAB_KEYS, TABS, LivePane
 from burnish.tui.project import START_SECONDS
 from burnish.tui.screen import READING, ProjectScreen, viewed_files
@@ -87,26 +87,34 @@ class BurnishTui(ProjectScreen):
             self.after_drawing(self._draw_live)
         else:
             self.picks.focus()
+            # the other list may have the same task further down
+            self.after_drawing(lambda: self.picks.move_to(self.picks.key))
 
     def action_open(self) -> None:
         """Show the selected task; where there is room for both, move to it."""
         if self.view == "live":
             if number := self.query_one(LivePane).focused_task:
                 self.action_open_task(number)
+            elif self.board.running:
+                self.say("Choose a window first.", "Tab: from one to the next", is_brief=True)
         elif self.number:
             self.screen_stack[0].add_class("task-open")
-            self.pane.page.focus()
+            # at once: `focus()` comes after the keys that are typed already
+            self.screen_stack[0].set_focus(self.pane.page)
             self.after_drawing(self._draw_page)
             self.after_drawing(self._draw_bars)
 
     def action_open_task(self, number: int) -> None:
-        if f"task:{number}" not in [line.key for line in self.picks.lines]:
+        if self.filter_text and not self._is_listed(number):
             self.filter_text = ""
-            self.action_view("tasks")
-        elif self.view == "live":
+            self._draw_list()
+        if not self._is_listed(number) or self.view == "live":
             self.action_view("tasks")
         self.picks.move_to(f"task:{number}")
         self.action_open()
+
+    def _is_listed(self, number: int) -> bool:
+        return f"task:{number}" in [line.key for line in self.picks.lines]
 
     def action_go_back(self) -> None:
         main = self.screen_stack[0]
@@ -127,8 +135,11 @@ class BurnishTui(ProjectScreen):
             self.say("Nothing waits for you." if self.board.has_inbox else "The inbox is not read yet.")
             return
         # a task that was decided may be back already, at another place: go on from where it was
-        is_decided = self.number == self.acted_on or self.number not in ids
         is_seen = self.pane.display and self.view != "live"
+        if self.filter_text and any(self._is_listed(one) for one in ids if one != self.number or not is_seen):
+            # first what the filter shows
+            ids = [one for one in ids if self._is_listed(one)]
+        is_decided = self.number == self.acted_on or self.number not in ids
         if is_seen and ids == [self.number]:
             # it stays for later: what is ready to be merged comes next
             ids = [entry.task.id for entry in self.board.entries]
@@ -162,9 +173,13 @@ class BurnishTui(ProjectScreen):
             self.is_beginning_asked = True
             self.say("Reading the diff…", style="dim")
 
+    @property
+    def is_diff_awaited(self) -> bool:
+        return self.details is not None and self.pane.is_drawn(("reading", self.number))
+
     def action_mark_viewed(self) -> None:
         """Mark the file at the top of the diff, or the next one that is not marked, and go to the file after it."""
-        if self.details and self.pane.tab == "diff" and not self.diff and self.view != "live":
+        if self.is_diff_awaited:
             self.say("The diff is not read yet.", is_brief=True)
             return
         if not self.details or self.pane.tab != "diff" or not self.diff or self.view == "live":
@@ -196,7 +211,9 @@ class BurnishTui(ProjectScreen):
         self.action_tab(names[(names.index(self.pane.tab) + step) % len(names)])
 
     def action_jump(self, step: int, prefix: str) -> None:
-        if self.details and not self.pane.page.next_key(step, prefix):
+        if self.is_diff_awaited:
+            self.say("The diff is not read yet.", is_brief=True)
+        elif self.details and not self.pane.page.next_key(step, prefix):
             what = "file" if prefix == "file:" else "finding"
             has_any = any(line.key.startswith(prefix) for line in self.pane.page.lines)
             order = "" if not has_any else "further " if step > 0 else "earlier "
@@ -204,13 +221,45 @@ class BurnishTui(ProjectScreen):
         self.pane.show_tabs()
 
     def action_filter(self) -> None:
-        """Narrow the list, which is to be seen meanwhile."""
+        """Search the page that has the focus, or narrow the list."""
+        if view := self.searched_view:
+            field = self.query_one("#find", SearchField)
+            self._search_from, field.beside = view.top_line(), f"#{view.id}"
+            field.open("")
+            self.after_drawing(self._draw_bars)
+            return
         if self.view == "live":
             self.action_view("tasks")
         self.screen_stack[0].remove_class("task-open")
         self._filtered_from = self.picks.key
         self.query_one("#filter", FilterField).open(self.filter_text)
         self.after_drawing(self._draw_bars)
+
+    @on(Input.Changed, "#find")
+    def _search(self) -> None:
+        self._find(0)
+
+    @on(SearchField.Stepped)
+    def _search_on(self, event: SearchField.Stepped) -> None:
+        self._find(event.step)
+
+    def _find(self, step: int) -> None:
+        field = self.query_one("#find", SearchField)
+        if not field.has_class("shown"):
+            return
+        number, count = self.query_one(field.beside, LineView).find(field.value, step, self._search_from)
+        if not field.value:
+            self.say("")
+        elif self.is_diff_awaited:
+            self.say("The diff is not read yet.")
+        elif not count:
+            self.say("No line has these words.", style="yellow")
+        else:
+            self.say(f"{number} of {count} line{'s' * (count != 1)}")
+        self.pane.show_tabs()
+
+    def action_end_search(self) -> None:
+        self.query_one("#find", SearchField).close()
 
     @on(Input.Changed, "#filter")
     def _narrow(self, event: Input.Changed) -> None:
@@ -219,6 +268,12 @@ class BurnishTui(ProjectScreen):
         # letters that match nothing yet do not take the cursor away
         if self._filtered_from in [line.key for line in self.picks.lines]:
             self.picks.move_to(self._filtered_from)
+        else:
+            self.picks.action_move(-len(self.board.cards))
+
+    @on(SearchField.Closed)
+    def _end_search(self) -> None:
+        self.say("")
 
     @on(FilterField.Closed)
     def action_end_filter(self) -> None:
@@ -309,7 +364,9 @@ class BurnishTui(ProjectScreen):
         """Nothing is decided on a task that is not on the screen, also not by a note that is typed already."""
         from burnish.tui.dialogs import NoticeDialog
 
-        if not self.pane.display:
+        main = self.screen_stack[0]
+        # not `display`, which follows a moment after the key that opened the task
+        if main.has_class("narrow") and not main.has_class("task-open"):
             self.action_open()
             self.push_screen(NoticeDialog("Look at the task first.", f"Then press {key} again."))
             return
@@ -442,7 +499,7 @@ class BurnishTui(ProjectScreen):
             *([Choice("merge-all", "Merge all that are ready", "M")] if self.board.ready else []),
             *([Choice("undo", "Undo the last act", "z")] if self.undo_order else []),
             *([Choice("since-review", "Show what changed since the review", "u")] if self.number else []),
-            Choice("filter", "Filter the list", "/"),
+            Choice("filter", "Search the page" if self.searched_view else "Filter the list", "/"),
             Choice("help", "Help", "?"),
             Choice("leave", "Quit", "q"),
         ]

@@ -34,6 +34,8 @@ _TALLEST, _FRAME = 0.9, 2
 _MAX_PLAIN_CHOICES = 8
 # rows of a screen that has room for spaces in a box
 _TALL = 22
+# letters that move in a list
+_MOVES = ("j", "k", "space")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,9 @@ class Dialog(ModalScreen[T | None], Generic[T]):
     def __init__(self, title: str, words: str = "") -> None:
         super().__init__()
         self.heading, self.words = title, words
+        # what a field for a text begins with
+        self.text = ""
+        self._is_answered = False
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="box"):
@@ -104,8 +109,34 @@ class Dialog(ModalScreen[T | None], Generic[T]):
     def body(self) -> Iterable[Widget]:
         raise NotImplementedError
 
+    def answer(self, result: T | None) -> None:
+        """Close the box. The first answer counts: further keys may be on their way to it already."""
+        if not self._is_answered:
+            self._is_answered = True
+            self.dismiss(result)
+
+    def on_key(self, event: events.Key) -> None:
+        """What the box does not know is for nobody; what was typed after the answer is for the screen."""
+        if self._is_answered:
+            event.stop()
+            self.app.post_message(events.Key(event.key, event.character))
+        elif self.use_key(event) or event.key not in self.active_bindings:
+            event.stop()
+
+    def use_key(self, event: events.Key) -> bool:
+        """Whether it did something that no binding does."""
+        return False
+
+    def take_typed(self, event: events.Key) -> None:
+        """A letter that was typed before the box was there belongs to its text. Enter sends nothing that early."""
+        if event.character and event.is_printable:
+            if area := next(iter(self.query(NoteArea)), None):
+                area.insert(event.character)
+            else:
+                self.text += event.character
+
     def action_leave(self) -> None:
-        self.dismiss(None)
+        self.answer(None)
 
 
 class ChooseDialog(Dialog[str]):
@@ -148,19 +179,21 @@ class ChooseDialog(Dialog[str]):
     @on(PickList.Chosen)
     def _choose(self, event: PickList.Chosen) -> None:
         event.stop()
-        self.dismiss(event.key)
+        self.answer(event.key)
 
-    def on_key(self, event: events.Key) -> None:
-        if self.is_searchable:
-            if event.key in ("up", "down", "pageup", "pagedown"):
-                pages = {"up": -1, "down": 1, "pageup": -10, "pagedown": 10}
-                self.query_one("#choices", PickList).action_move(pages[event.key])
-                event.stop()
-            return
+    def use_key(self, event: events.Key) -> bool:
+        steps = {"up": -1, "down": 1, "pageup": -10, "pagedown": 10} if self.is_searchable else {}
+        if event.key in steps:
+            self.query_one("#choices", PickList).action_move(steps[event.key])
+            return True
         choice = next((one for one in self.choices if one.key and one.key == event.key), None)
-        if choice:
-            event.stop()
-            self.dismiss(choice.value)
+        if choice and not self.is_searchable:
+            self.answer(choice.value)
+            return True
+        if event.is_printable and event.key not in _MOVES and any(one.value == "no" for one in self.choices):
+            # a text was meant for another box: the Enter after it must not decide
+            self.query_one("#choices", PickList).move_to("no")
+        return False
 
 
 class NoteArea(TextArea):
@@ -212,7 +245,7 @@ class NoteDialog(Dialog[str]):
         if self.is_required and not text.strip():
             self.query_one("#hint", Static).update(styled("A text is needed. Esc cancels.", "yellow"))
             return
-        self.dismiss(text)
+        self.answer(text)
 
 
 class CheckList(PickList):
@@ -249,19 +282,20 @@ class ReasonsDialog(Dialog[OverrideReasons]):
     def body(self) -> Iterable[Widget]:
         yield CheckList([question.words for question in QUESTIONS], id="questions")
         yield Static(styled("Explain (needed if none of the first four applies):"), classes="label")
-        yield NoteArea("", soft_wrap=True, tab_behavior="focus", id="note")
+        yield NoteArea(self.text, soft_wrap=True, tab_behavior="focus", id="note")
         yield Static(styled(f"Space ticks · Tab moves · {_SEND}", "dim"), id="hint")
 
     def on_mount(self) -> None:
         super().on_mount()
-        self.query_one("#questions").focus()
+        self.query_one("#note" if self.text else "#questions").focus()
 
-    def on_key(self, event: events.Key) -> None:
+    def use_key(self, event: events.Key) -> bool:
         """A letter begins the explanation, wherever the cursor is; a space that was typed after it belongs to it."""
         note = self.query_one("#note", NoteArea)
         if event.character and event.character.isprintable() and (event.key != "space" or self.focused is note):
-            event.stop()
             self._explain(event.character)
+            return True
+        return False
 
     def on_paste(self, event: events.Paste) -> None:
         """A text that is pasted is the explanation, too."""
@@ -280,7 +314,7 @@ class ReasonsDialog(Dialog[OverrideReasons]):
         ticks = self.query_one("#questions", CheckList).ticks
         answers = {question.flag: tick for question, tick in zip(QUESTIONS, ticks, strict=True)}
         try:
-            self.dismiss(override_reasons(answers, self.query_one("#note", NoteArea).text))
+            self.answer(override_reasons(answers, self.query_one("#note", NoteArea).text))
         except BadInput:
             words = "Tick a reason (Space), or explain it. Enter sends · Esc cancels"
             self.query_one("#hint", Static).update(styled(words, "yellow"))
@@ -368,6 +402,8 @@ def ask(app: App[Any], act: str, details: TaskDetails, then: Callable[[Order], N
     elif act in _SURE and not opposite(order, task):
         words = _SURE[act].format(commit=commit[:12], target=task.target or "its target")
         notes = [*gate.warnings, *(f"No reviewer saw {file.path}." for file in gate.unseen_files)] if gate else []
+        alive = ", ".join(view.finding.id for view in details.findings if view.finding.alive)
+        notes += [f"Open findings stay open: {alive}."] if gate and alive else []
         rest = [f"and {len(notes) - 10} more: see the overview"] if len(notes) > 10 else []
         words = "\n".join([words, *map(plain, notes[:10]), *rest]) if act in ("approve", "skip") else words
         choices = [Choice("yes", label_of(act, details), "y"), Choice("no", "Do nothing", "n")]
@@ -399,7 +435,8 @@ def ask_to_merge_all(app: App[Any], entries: Sequence[InboxEntry], then: Callabl
     """Ask whether to merge these tasks; those that become ready meanwhile are not merged with them."""
     titles = [f"T{entry.task.id} {plain(entry.task.spec.title)}" for entry in entries]
     about = "If no check can test a task with the merges before it, it is reviewed again and may ask you."
-    words = "\n".join([f"Merge {len(titles)} approved tasks, one after the other?", about, *titles])
+    count = "1 approved task" if len(titles) == 1 else f"{len(titles)} approved tasks, one after the other"
+    words = "\n".join([f"Merge {count}?", about, *titles])
     order = Order("merge-all", entries[0].task.id, text=" ".join(str(entry.task.id) for entry in entries))
     choices = [Choice("yes", "Merge all", "y"), Choice("no", "Do nothing", "n")]
     app.push_screen(ChooseDialog("Merge all", choices, words), lambda answer: then(order) if answer == "yes" else None)

@@ -229,6 +229,20 @@ class LineView(ScrollView, can_focus=True):
         self.go_to(following[0])
         return self.lines[following[0]].key
 
+    def find(self, words: str, step: int, first: int) -> tuple[int, int]:
+        """Go to a line with the words: from `first` on, or the next or the one before; which of how many it is."""
+        words = words.casefold()
+        numbers = [n for n, line in enumerate(self.lines) if words in f"{line.lead}{line.text}".casefold()]
+        if not numbers or not words:
+            return 0, 0
+        at = first - 1 if not step or self.place is None else self.place
+        if step < 0:
+            number = next((n for n in reversed(numbers) if n < at), numbers[-1])
+        else:
+            number = next((n for n in numbers if n > at), numbers[0])
+        self.go_to(number)
+        return numbers.index(number) + 1, len(numbers)
+
     def go_to(self, number: int) -> None:
         """Put this line at the top, if the page is long enough, and mark it until the page is scrolled."""
         self.jump(number)
@@ -411,7 +425,8 @@ class FilterField(Input):
     def open(self, text: str) -> None:
         self.add_class("shown")
         self.value = text
-        self.focus()
+        # at once, as in `close`: what is typed next is here already
+        self.screen.set_focus(self)
 
     def close(self) -> None:
         self.remove_class("shown")
@@ -435,6 +450,29 @@ class FilterField(Input):
             self.close()
         else:
             await super()._on_key(event)
+
+
+class SearchField(FilterField):
+    """Searches a page: Enter and ↓ go to the next line with the words, ↑ to the one before. Esc ends it."""
+
+    class Stepped(Message):
+        """Another line with the same words is wanted."""
+
+        def __init__(self, step: int) -> None:
+            super().__init__()
+            self.step = step
+
+    def search_again(self) -> None:
+        """The page has other lines now."""
+        if self.has_class("shown"):
+            self.post_message(self.Stepped(0))
+
+    async def _on_key(self, event: events.Key) -> None:
+        step = {"enter": 1, "down": 1, "up": -1}.get(event.key)
+        if step:
+            event.stop()
+            event.prevent_default()
+            self.post_message(self.Stepped(step))
 
 
 def _one_row(text: Text, width: int) -> Text:

@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
+from itertools import chain, repeat
 from typing import TYPE_CHECKING
 
 from rich.text import Text
 
 from burnish.core.cost import short_cost
+from burnish.core.finding import Finding, FindingState
 from burnish.core.gate import cause_of
 from burnish.core.status import Reason, Status
 from burnish.proc import clock
 from burnish.tui.acts import question_of, with_keys
 from burnish.tui.lines import ShownLine, plain, prose, styled, verbatim
 from burnish.tui.markdown import inline
+from burnish.views.status import was_sent_back
 
 if TYPE_CHECKING:
-    from burnish.core.finding import Finding
     from burnish.core.gate import GateView
     from burnish.core.task import Task
     from burnish.tui.project import TaskDetails
@@ -57,7 +59,7 @@ def overview(details: TaskDetails) -> list[ShownLine]:
     first = first or with_keys(head.next, details)
     lines = [ShownLine(styled(plain(first), f"bold {TONES[head.tone]}".strip()))]
     if head.note and not details.gate:
-        lines += prose(with_keys(head.note, details))
+        lines += _noted(head.note) if _is_persons_note(task) else prose(with_keys(head.note, details))
     if details.trouble:
         lines += prose(with_keys(details.trouble, details), "yellow")
     if hint := _key_hint(details):
@@ -80,6 +82,16 @@ def overview(details: TaskDetails) -> list[ShownLine]:
         lines.append(fact("blocks", ", ".join(f"T{number}" for number in head.needed_by)))
     lines += _history(details)
     return lines
+
+
+def _is_persons_note(task: Task) -> bool:
+    """Whether the note is what a person wrote when the task was rejected or sent back."""
+    return task.reason is Reason.HUMAN_REJECTED or was_sent_back(task)
+
+
+def _noted(note: str) -> Iterator[ShownLine]:
+    leads = chain(["Note"], repeat(""))
+    return (ShownLine(line.text, styled(f"{lead:<10} ", "dim")) for lead, line in zip(leads, prose(note), strict=False))
 
 
 def gate_lines(view: GateView, *, stale: bool, again: str = "") -> Iterator[ShownLine]:
@@ -200,6 +212,9 @@ def _cycle(cycle: CycleStory, shown_texts: Collection[str], details: TaskDetails
         yield fact("but", cycle.but, "yellow")
     changes = [f"raised {', '.join(cycle.raised)}"] * bool(cycle.raised)
     changes += [f"resolved {', '.join(cycle.settled)}"] * bool(cycle.settled)
+    findings = [view.finding for view in details.findings] if cycle.raised else []
+    waived_ids = [one.id for one in findings if one.id in cycle.raised and one.state is FindingState.WAIVED]
+    changes += [f"waived {', '.join(waived_ids)}"] * bool(waived_ids)
     if changes:
         yield fact("findings", "; ".join(changes))
     for before, moment in zip([None, *cycle.moments], cycle.moments, strict=False):
@@ -405,7 +420,8 @@ def _coloured(path: str, text: str | None) -> Sequence[Text]:
 
 _HELP = (
     ("Screens", (("1 2 3", "tasks, inbox, agents at work"), ("n", "the next task that needs you"),
-                 ("/", "filter: words, status:blocked, tag:login (Esc ends it)"), ("Ctrl-P :", "commands by name"),
+                 ("/", "list: filter by words, status:blocked, tag:login"), ("", "page: search (Esc ends both)"),
+                 ("Ctrl-P :", "commands by name"),
                  ("Enter Esc", "open the selected task, go back"),
                  ("Tab", "move between the list and the task, or agents"),
                  ("q Ctrl-Z", "quit; suspend, until `fg` in the shell"))),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -39,6 +40,9 @@ _MIN_TITLE = 16
 _HOURS_OF_TWO_DAYS = 48
 # with this, the note of a task whose cycles are used up leads to what the review said
 _NOT_APPROVED = "still not approved: "
+# before the places of secrets, which a row has no room for otherwise
+_SECRET_FOUND = "Nothing was committed, because the change contains what looks like a secret: "
+_SENTENCE_END = re.compile(r"(?<=[.;!?]) ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,10 +163,19 @@ def _entry_rows(entry: InboxEntry, width: int) -> Iterator[ShownLine]:
 
 def _why(entry: InboxEntry) -> str:
     """What differs between the entries comes first; the bar names the keys."""
-    if entry.kind != "waiting_approval" or not entry.task.note:
-        return entry.why
-    _, is_used_up, summary = entry.task.note.partition(_NOT_APPROVED)
-    return f"not approved: {summary}" if is_used_up else entry.task.note
+    task = entry.task
+    if entry.kind != "waiting_approval" or not task.note:
+        return _without_commands(entry.why.replace(_SECRET_FOUND, ""))
+    _, is_used_up, summary = task.note.partition(_NOT_APPROVED)
+    if is_used_up and not task.open_findings:
+        return f"no open finding; it said: {summary}"
+    return f"not approved: {summary}" if is_used_up else _without_commands(task.note)
+
+
+def _without_commands(text: str) -> str:
+    """The sentences that name no command; if all do, the text as it is."""
+    sentences = [one for one in _SENTENCE_END.split(text) if "burnish " not in one]
+    return " ".join(sentences).rstrip(" ;") or text
 
 
 def age(moment: str) -> str:

@@ -12,12 +12,14 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakKeyDictionary
 
 from rich.cells import cell_len
 from textual import events, on
 from textual.app import App, ComposeResult
 from textual.containers import Horizontal
-from textual.screen import ModalScreen
+from textual.screen import Screen
+from textual.widget import Widget
 from textual.widgets import Static
 from textual.worker import Worker, WorkerState
 
@@ -25,13 +27,25 @@ from burnish.core.status import Status
 from burnish.errors import BurnishError
 from burnish.tui import pages, rows
 from burnish.tui.acts import Order, keys_of, with_keys
-from burnish.tui.lines import Bar, BarItem, FilterField, PickList, ShownLine, plain, prose, styled
+from burnish.tui.lines import (
+    Bar,
+    BarItem,
+    FilterField,
+    LineView,
+    PickList,
+    SearchField,
+    ShownLine,
+    plain,
+    prose,
+    styled,
+)
 from burnish.tui.panes import Follower, LivePane, TaskPane, follower_of
 from burnish.tui.project import BoardState, ProjectData, TaskDetails
 
 if TYPE_CHECKING:
     from burnish.core.task import Task
     from burnish.features.run.detach import ScreenRun
+    from burnish.tui.dialogs import NoticeDialog
     from burnish.views.diff import Diff
 
 T = TypeVar("T")
@@ -88,6 +102,8 @@ class ProjectScreen(App[str]):
         self.filter_text = ""
         # what was selected when the filter was opened
         self._filtered_from = ""
+        # the line of the page that was at the top when the search was opened
+        self._search_from = 0
         # the diff begins at the last review; and whether the person has just asked for where it begins
         self.since_review = self.is_beginning_asked = False
         # what came after the selected task in the inbox, and then what came before it
@@ -99,7 +115,7 @@ class ProjectScreen(App[str]):
         # the tasks whose runs acts have started: their ends are said
         self.awaited: set[int] = set()
         # waits until the task is read
-        self.notice: ModalScreen[str | None] | None = None
+        self.notice: NoticeDialog | None = None
         # acts that are being carried out
         self.pending: list[str] = []
         self._version = data.store.version
@@ -118,6 +134,8 @@ class ProjectScreen(App[str]):
         # what an act does that takes long, and whether the message is about an act that was begun
         self.progress = ""
         self.is_act_message = False
+        # for each key what was shown when it was typed
+        self._typed_at: WeakKeyDictionary[events.Key, tuple[Screen[Any], Widget | None]] = WeakKeyDictionary()
 
     def compose(self) -> ComposeResult:
         yield Bar(id="top", gap=" ")
@@ -126,6 +144,7 @@ class ProjectScreen(App[str]):
             yield TaskPane(id="task")
             yield LivePane(id="live")
         yield FilterField(id="filter", placeholder="words, status:blocked or tag:login", beside="#list")
+        yield SearchField(id="find", placeholder="search this page", beside="#page")
         yield Static(id="message")
         yield Bar(id="keys")
 
@@ -209,6 +228,10 @@ class ProjectScreen(App[str]):
         self._adapt(event.size.width)
         self.after_drawing(self._draw_bars)
 
+    @on(events.DescendantFocus)
+    def _name_slash(self) -> None:
+        self._draw_bars()
+
     @property
     def is_open(self) -> bool:
         """Whether its parts are there: not before they are made, nor while the screen is closed."""
@@ -240,6 +263,12 @@ class ProjectScreen(App[str]):
                 BarItem("Enter To the list", "", "app.end_filter"),
                 BarItem("Esc No filter", "", "app.clear_filter"),
             ]
+        if self.query_one("#find").has_class("shown"):
+            return [
+                BarItem("Enter Next"),
+                BarItem("↑ The one before"),
+                BarItem("Esc Ends the search", "", "app.end_search"),
+            ]
         board = self.board
         acts = keys_of(self.details) if self.details else []
         hints = [
@@ -249,9 +278,11 @@ class ProjectScreen(App[str]):
         ]
         if self.view != "live" and self.number and self.details is None:
             hints.append(BarItem("Enter Open", "", "app.open"))
+        if self.view == "live" and board.running:
+            hints += [BarItem("Tab Window", "", "app.focus_next"), BarItem("Enter Open", "", "app.open")]
         if self.filter_text and self.picks.has_focus and self.view != "live":
             hints.append(BarItem("Esc No filter", "", "app.clear_filter"))
-        always = [("n Next", "next"), ("? Help", "help"), ("q Quit", "leave"), ("/ Filter", "filter")]
+        always = [("n Next", "next"), ("? Help", "help"), ("q Quit", "leave"), (self._slash_words(), "filter")]
         always += [("^p Commands", "palette")]
         if self.details and self.pane.tab == "diff" and self.pane.has_several("file:"):
             always.insert(1, ("[ ] File", "jump(1, 'file:')"))
@@ -263,6 +294,16 @@ class ProjectScreen(App[str]):
             always.insert(0, (f"M Merge all {board.ready}", "merge_all"))
         hints += [BarItem(label, "", f"app.{action}") for label, action in always]
         return hints + [BarItem(f"{key} {label}", "", f"app.act('{key}')") for key, label in acts if key in _LAST_KEYS]
+
+    def _slash_words(self) -> str:
+        return "/ Search" if self.searched_view else "/ Filter"
+
+    @property
+    def searched_view(self) -> LineView | None:
+        """The page or window that has the focus: `/` searches it. In a list it filters."""
+        # also behind a box
+        view = self.screen_stack[0].focused
+        return view if isinstance(view, LineView) and not isinstance(view, PickList) else None
 
     def _run_words(self) -> str:
         if self.run_of is None:
@@ -295,7 +336,23 @@ class ProjectScreen(App[str]):
         """What a message is not needed for any more, when the person goes on, has its row again."""
         if self._is_brief and isinstance(event, events.Key | events.MouseScrollDown | events.MouseScrollUp):
             self.call_if_open(self.say, "")
+        if isinstance(event, events.Key) and not event.is_forwarded:
+            self._typed_at[event] = self.screen, self.focused
         await super().on_event(event)
+
+    async def _on_key(self, event: events.Key) -> None:
+        """Nothing that had the key knows it. A key before it may have opened or closed a box or a field meanwhile."""
+        screen, part = self._typed_at.pop(event, (self.screen, self.focused))
+        if screen is self.screen and (part is self.focused or not isinstance(self.focused, FilterField)):
+            return  # to the bindings
+        event.prevent_default()
+        if self.screen.is_modal:
+            from burnish.tui.dialogs import Dialog
+
+            if isinstance(self.screen, Dialog):
+                self.screen.take_typed(event)
+        elif not screen.is_modal:
+            self.post_message(events.Key(event.key, event.character))
 
     # reading
 
@@ -434,7 +491,7 @@ class ProjectScreen(App[str]):
         if self.notice is not None:
             notice, self.notice = self.notice, None
             if notice.is_current:
-                notice.dismiss("read")
+                notice.answer("read")
 
     def _take_size(self, number: int, words: str) -> None:
         if number == self._wanted:
@@ -496,6 +553,7 @@ class ProjectScreen(App[str]):
             self.diff = diff
             self.pane.draw(lines, (*token[:2], "first lines"))
             self._draw_bars()
+            self.query_one("#find", SearchField).search_again()
 
     def _is_asked_for(self, token: tuple[Any, ...]) -> bool:
         """Whether this diff is still wanted: `u` may have been pressed again meanwhile."""
@@ -509,6 +567,7 @@ class ProjectScreen(App[str]):
             self.pane.draw(lines, token)
             self._go_to_next_line()
             self._draw_bars()
+            self.query_one("#find", SearchField).search_again()
 
     def _say_beginning(self, *, is_all: bool = False) -> None:
         """Answer `u`, when the diff that it asked for is on the screen."""

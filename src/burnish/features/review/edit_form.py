@@ -29,15 +29,17 @@ HELP = """\
 # Write your comments below the lines that they are about, each line after "> ".
 #     > Say which file is missing.
 #     > (lines 3-4) A comment on several lines: it stands below the last one.
-# A comment below "=== FILE" is about the whole file. Lines after "#" are ignored.
-# Leave all other lines as they are.
+# A comment below "=== FILE" is about the whole file. Leave all other lines as
+# they are; those after "#" are ignored.
 #
-# The verdict is approve, request_changes or comment. Without one, your comments are saved as drafts and not sent.
+# The verdict is approve, request_changes or comment. Without one, your comments
+# are saved as drafts and not sent.
 """
 # Editors read settings in the first and the last lines of a file (vim: five, or as many as its user sets; others: ten),
 # Emacs in its last 3,000 characters. No text of a change, of an agent or of a task is there.
 FIELDS = "verdict:\nnote:\n#\n#\n#\n"
 END = f"#{'-' * 79}\n" * 40
+_HEADING = "# Review of "
 _SIGNS = {"same": " ", "add": "+", "del": "-"}
 _RANGE = re.compile(r"\(lines ([0-9]{1,9})-([0-9]{1,9})\) ?")
 
@@ -84,9 +86,14 @@ def review_in_editor(app: App, task_id: int, report: Callable[[str], None], *, v
     title, drafts = f"task {task_id}: {task.spec.title}", read_draft(app, task_id).comments
     form = review_form(title, diff, drafts, commit=task.commit or "")
     place = app.task_folder(task) / _FORM
+    if refused := _refused_text(place, form):
+        report(f"The form has your text that was refused before: {_refused(place)}. Empty it to begin with a new one.")
+        form = refused
     write_whole(place, form.encode("utf-8", "surrogateescape"))
     open_in(program, place)
-    text = place.read_bytes().decode("utf-8", "surrogateescape")
+    text = _read(place)
+    if not text.strip():
+        _refused(place).unlink(missing_ok=True)
     if text == form or not text.strip():
         place.unlink()
         return ReturnedForm("Nothing was changed" if text == form else "The form is empty")
@@ -97,7 +104,24 @@ def review_in_editor(app: App, task_id: int, report: Callable[[str], None], *, v
         if review.verdict is not None:
             outcome = send_review(app, task_id, review.verdict, note=review.note, commit=task.commit or "", via=via)
     place.unlink()
+    _refused(place).unlink(missing_ok=True)
     return ReturnedForm("", review, len(draft.comments), outcome)
+
+
+def _read(place: Path) -> str:
+    return place.read_bytes().decode("utf-8", "surrogateescape")
+
+
+def _refused(place: Path) -> Path:
+    return place.with_suffix(".rejected")
+
+
+def _refused_text(place: Path, form: str) -> str:
+    """What the person wrote before, if it was refused and is about the same commit."""
+    refused = _refused(place)
+    heading = next(line for line in form.split("\n") if line.startswith(_HEADING))
+    text = _read(refused) if refused.is_file() else ""
+    return text if heading in text.split("\n") else ""
 
 
 @contextmanager
@@ -107,16 +131,16 @@ def _keeping(place: Path, secrets: Secrets, report: Callable[[str], None]) -> It
         yield
     except BurnishError:
         redact_file(place, secrets)
-        copy = place.with_suffix(".rejected")
+        copy = _refused(place)
         place.replace(copy)
-        report(f"Your text is in {copy}")
+        report(f"Your text is in {copy}; the next time, the form begins with it.")
         raise
 
 
 def review_form(title: str, diff: Diff, drafts: Sequence[DraftComment], *, commit: str) -> str:
     """The text to edit."""
     by_path = placed_drafts(diff.files, drafts)
-    parts = [HELP, FIELDS, f"# Review of {_shown(title)}, commit {commit[:12]}\n"]
+    parts = [HELP, FIELDS, f"{_HEADING}{_shown(title)}, commit {commit[:12]}\n"]
     for finding in diff.apart:
         parts.append(_finding(finding))
     for file in diff.files:

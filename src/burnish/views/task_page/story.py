@@ -14,7 +14,7 @@ from burnish.core.finding import Finding
 from burnish.core.history import AnyPhase, DecisionRecord
 from burnish.core.journal import is_review, read
 from burnish.core.journal_events import DecisionMade
-from burnish.core.override import in_words
+from burnish.core.override import reason_words
 from burnish.core.task import Task
 from burnish.store import Store
 from burnish.views.task import cycles
@@ -282,11 +282,14 @@ def _note(event: RecordedEvent) -> Moment | None:
         case "decision.made":
             title, tone = _ACTIONS.get(str(data.get("action")), (str(data.get("action")), ""))
             title = _CHOSEN.get(str(data.get("choice") or ""), title)
+            # who approved it stands beside it, and the reasons of an override in the line above
+            is_said = data.get("choice") == "override" or (not data.get("note") and why.endswith(" by a person"))
+            why = "" if is_said else why
             if data.get("target_commit"):
                 title, tone = "Merge with the target", "warn" if data.get("conflicts") else ""
             return Moment(at, title, why, tone, "decision", "" if who == "burnish" else who)
         case "override.recorded":
-            return Moment(at, "Overridden", in_words(data), "warn", "decision", who)
+            return Moment(at, "Overridden", reason_words(data), "warn", "decision", who)
         case "approval.voided":
             return Moment(at, VOID_APPROVAL, why, "bad", "decision")
         case "phase.rescued":
