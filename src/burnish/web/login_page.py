@@ -50,7 +50,7 @@ def login_page(refusal: Refusal) -> bytes:
 
 _TOKEN_FORM = (
     f'<form method="post" action="{LOGIN}"><label>Your token'
-    '<input name="token" type="password" autocomplete="current-password" required></label>'
+    '<input name="token" type="password" autocomplete="current-password" required autofocus></label>'
     "<button>Log in</button></form>"
 )
 
@@ -59,7 +59,7 @@ def link_page(name: str, code: str) -> bytes:
     """The page of a one-time link, with the button that uses it."""
     form = (
         f'<form method="post" action="{LOGIN}"><input name="link" type="hidden" value="{escape(code)}">'
-        f"<button>Log in as {escape(name)}</button></form>"
+        f"<button autofocus>Log in as {escape(name)}</button></form>"
     )
     return _html("Log in", f"<p>This link works once.</p>{form}")
 

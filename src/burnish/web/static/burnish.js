@@ -9,6 +9,9 @@ export class Problem extends Error {
     super((body.errors && body.detail) || body.title || "Something went wrong.");
     this.hint = body.errors ? "" : body.detail || "";
     this.status = body.status;
+    // nothing went wrong: both together are to be looked at, which is done on the page, not by a command
+    this.isDecision = body.task_status === "waiting_approval";
+    if (this.isDecision) this.hint = "Look at the change again and approve it, then merge it.";
   }
 }
 
@@ -169,7 +172,7 @@ export function undoButton(undo, end = () => {}) {
 
 function showProblem(error) {
   // anything else than a Problem is a bug of the page: its message is for programmers
-  if (error instanceof Problem) toast(error.message, { hint: error.hint, bad: true });
+  if (error instanceof Problem) toast(error.message, { hint: error.hint, bad: !error.isDecision, closable: error.isDecision });
   else {
     console.error(error);
     toast("Something went wrong in this page.", { hint: "Reload it and try again.", bad: true });

@@ -196,7 +196,8 @@ async function submit(event) {
     if (!message) throw error;
     if (box && error.status === 409 && (await hasMoved(box))) {
       box.close();
-      return tellOutcome(`${error.message} ${error.hint ?? ""}`.trim(), null, false, "warn");
+      // the decision is below the message
+      return tellOutcome(error.isDecision ? error.message : `${error.message} ${error.hint ?? ""}`.trim(), null, false, "warn");
     }
     showWords(message, `${error.message} ${error.hint ?? ""}`);
     message.hidden = false;
@@ -259,6 +260,12 @@ function recorded({ status, open_findings: open }) {
   return `Recorded the review of T${task}${then || left ? `: ${then ?? left}` : ""}.`;
 }
 
+// true also while the run waits for a free slot
+const SENT = {
+  secret: `T${task} goes back to the agent, which removes the secret.`,
+  conflict: `T${task} goes back to the agent, which resolves the conflicts.`,
+};
+
 /** Sends the form that answers the state of the task; returns what happened, in words. */
 async function answer(form) {
   const { note, usd, tokens, text, verdict } = form.elements;
@@ -273,7 +280,7 @@ async function answer(form) {
       return recorded(await sendReview(text.value, verdict.value));
     default:
       await api("POST", path + (head().status === "verified" ? "/rebase" : "/retry"), {});
-      return `T${task} continues.`;
+      return SENT[form.dataset.answer] ?? `T${task} continues.`;
   }
 }
 
@@ -319,8 +326,8 @@ const DECIDED = {
     `Approved T${task} at ${commit}${isAgainst ? " against its review" : ""}${findings ? `; your comments are ${findings}` : ""}.` +
     (note.trim() ? " Your note is in its history; no agent acts on it." : ""),
   request_changes: ({ findings, isStarted, isAnswer }) => isAnswer
-    ? `Answered T${task}${findings ? ` (${findings})` : ""}${isStarted ? ": the agent continues with your answer" : ""}.`
-    : `Requested changes to T${task}${findings ? ` (${findings})` : ""}${isStarted ? ": the agent works on them" : ""}.`,
+    ? `Answered T${task}${findings ? ` (${findings})` : ""}${isStarted ? ": the agent gets your answer" : ""}.`
+    : `Requested changes to T${task}${findings ? ` (${findings})` : ""}${isStarted ? ": the agent gets them" : ""}.`,
   comment: ({ findings }) => `Commented on T${task}: ${findings}.`,
   fix: () => `T${task} is being written again.`,
   reject: () => `Rejected T${task}. Nothing runs until you say what to do.`,

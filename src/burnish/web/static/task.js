@@ -70,7 +70,8 @@ async function follow(hash) {
   const name = decodeURIComponent(hash.slice(1));
   if (TABS.includes(name)) return open(name);
   if (name === "answer") return document.querySelector("[data-answer] :is(textarea, input, button)")?.focus();
-  if (name === "gate") return document.getElementById("gate")?.scrollIntoView();
+  // at the lower edge it is always in view: the page stays at its beginning
+  if (name === "gate") return document.getElementById("gate")?.scrollIntoView({ block: "nearest" });
   if (name === "override") return document.querySelector("[data-act=override]")?.click();
   if (/^F\d+$/.test(name)) {
     page.dataset.show = "all";
