@@ -182,10 +182,39 @@ def test_a_finding_that_a_person_reopened_names_the_person(page: Page, served: S
     assert "user:" not in page.locator("main").inner_text()
 
 
+def test_ctrl_enter_sends_the_forms_of_the_board_and_the_inbox(page: Page, served: Served) -> None:
+    page.goto(f"{served.url}/p/{served.project}")
+    page.wait_for_selector('.connection[data-state="live"]')
+    page.keyboard.press("n")
+    page.wait_for_selector("#form[open]")
+    assert page.locator("#form button.primary .key").inner_text() == "Ctrl Enter"
+    page.keyboard.type("Write the manual")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Control+Enter")
+    page.wait_for_selector(".card:has-text('Write the manual')")
+    page.wait_for_selector("#form:not([open])", state="attached")
+
+
+def test_no_row_of_the_list_moves_when_the_first_one_is_selected(page: Page, served: Served) -> None:
+    page.goto(f"{served.url}/p/{served.project}/list")
+    page.wait_for_selector('.connection[data-state="live"]')
+    top = "document.querySelector('.tasks tbody tr').getBoundingClientRect().top"
+    before = page.evaluate(top)
+    page.keyboard.press("j")
+    page.keyboard.press("x")
+    page.wait_for_selector("#selected:has-text('1 task selected')")
+    assert page.evaluate(top) == before
+    assert page.evaluate("document.getElementById('bulk').getBoundingClientRect().bottom <= innerHeight")
+
+
 def test_the_login_page_takes_the_token_at_once(opened: Browser, served: Served) -> None:
     context = opened.new_context()
     page = context.new_page()
     page.goto(f"{served.url}/inbox")
+    assert page.locator("h1").inner_text() == "Log in"
+    page.keyboard.type("another-token")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("h1:has-text('The token is missing or wrong.')")
     page.keyboard.type(served.token)
     page.keyboard.press("Enter")
     page.wait_for_selector("#waiting", state="attached")

@@ -35,8 +35,10 @@ LOGIN_PAGE_HEADERS = {
 }
 
 
-def login_page(refusal: Refusal) -> bytes:
-    what, hint = escape(refusal.what), re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(refusal.hint))
+def login_page(refusal: Refusal, *, was_tried: bool = False) -> bytes:
+    """The page says what is wrong only if a token `was_tried`: who comes for the first time has made no mistake."""
+    what = "Log in" if refusal is STRANGER and not was_tried else escape(refusal.what)
+    hint = re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(refusal.hint))
     ways = [hint]
     if refusal.status == 401:
         if refusal is STRANGER:

@@ -80,6 +80,13 @@ let pressed = null;
 document.addEventListener("click", (event) => (pressed = event.target.closest?.("button") ?? null), true);
 document.addEventListener("submit", (event) => (pressed = event.submitter), true);
 
+// Ctrl-Enter in a field presses the main button of its form, on every page
+document.addEventListener("keydown", ({ key, ctrlKey, metaKey, target }) => {
+  if (key !== "Enter" || !(ctrlKey || metaKey) || !target.matches?.("textarea, input, select")) return;
+  const form = target.closest("[data-gate], [data-answer], dialog > form");
+  form?.querySelector("button.primary:enabled, button[value=yes]:enabled")?.click();
+});
+
 /** Marks the button, and reports if the answer takes long; returns a function that ends both. */
 function waiting([words, hint]) {
   const button = pressed?.isConnected ? pressed : null;
@@ -140,11 +147,16 @@ export function toast(text, { hint = "", bad = false, undo = null, lasting = fal
   return box;
 }
 
+/** A key beside the words of its button. */
+function keyMark(name) {
+  const key = make("kbd", { className: "key", textContent: name });
+  key.setAttribute("aria-hidden", "true");
+  return key;
+}
+
 function closeButton(end) {
   const button = make("button", { type: "button", textContent: "Close" });
-  const key = make("kbd", { className: "key", textContent: "Esc" });
-  key.setAttribute("aria-hidden", "true");
-  button.append(" ", key);
+  button.append(" ", keyMark("Esc"));
   button.dataset.closeMessage = "";
   button.addEventListener("click", end);
   return button;
@@ -158,9 +170,7 @@ document.addEventListener("keydown", (event) => {
 /** A button that takes an act back, by mouse or by the key z. */
 export function undoButton(undo, end = () => {}) {
   const button = make("button", { type: "button", textContent: "Undo", title: "Undo (z)" });
-  const key = make("kbd", { className: "key", textContent: "z" });
-  key.setAttribute("aria-hidden", "true");
-  button.append(" ", key);
+  button.append(" ", keyMark("z"));
   button.dataset.undo = "";
   button.addEventListener("click", () => {
     button.remove();
@@ -389,6 +399,8 @@ export function sure(title, words = "", { yes = "Yes", note = null, isLine = fal
     form.append(isLine ? labelled(note, field) : withPreview(note, field));
     keepTexts(form, `${location.pathname} ${title}`);
   }
+  // Enter in the text begins a new line
+  if (field && !isLine) buttons.lastElementChild.append(keyMark("Ctrl Enter"));
   form.append(buttons);
   buttons.firstElementChild.addEventListener("click", () => box.close(""));
   box.append(form);

@@ -15,10 +15,6 @@ let isFixStarted = false;
 export function startForms() {
   document.addEventListener("ask", (event) => openDialog(event.detail));
   document.addEventListener("submit", submit);
-  document.addEventListener("keydown", (event) => {
-    if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || !event.target.matches?.("textarea, input, select")) return;
-    event.target.closest("[data-gate], [data-answer], dialog > form")?.querySelector("button.primary:enabled")?.click();
-  });
   document.addEventListener("keydown", leave);
   document.addEventListener("focusin", ({ target }) => target.form?.matches("[data-gate]") && markMainButton(target.form));
   document.addEventListener("input", (event) => {
