@@ -195,6 +195,38 @@ def test_ctrl_enter_sends_the_forms_of_the_board_and_the_inbox(page: Page, serve
     page.wait_for_selector("#form:not([open])", state="attached")
 
 
+def test_who_comes_back_to_the_inbox_or_the_list_has_the_focus_on_the_same_task(page: Page, served: Served) -> None:
+    for path, selector in (("/inbox", ".entry"), (f"/p/{served.project}/list", "tbody tr")):
+        page.goto(f"{served.url}{path}")
+        page.wait_for_selector('.connection[data-state="live"]')
+        for _ in range(3):
+            page.keyboard.press("j")
+        place = page.evaluate("document.activeElement.id")
+        assert page.evaluate(f"document.activeElement.matches('{selector}')")
+        page.keyboard.press("Enter")
+        page.wait_for_selector(".task-page[data-ready]")
+        page.evaluate("history.back()")
+        until(page, f"document.activeElement.id === '{place}'")
+
+
+def test_a_key_that_does_nothing_now_says_so_and_begins_no_word(page: Page, served: Served) -> None:
+    open_task(page, served, 1)
+    page.keyboard.press("z")
+    page.wait_for_selector(".toast:has-text('It is there to undo, while a message offers it.')")
+    # a sign within a word is no shortcut
+    page.keyboard.type("Why not?", delay=20)
+    page.wait_for_timeout(300)
+    assert page.locator("#keys").count() == 0
+    page.wait_for_timeout(900)
+    page.keyboard.press("1")
+    page.wait_for_selector("#story:not([hidden])")
+    page.keyboard.press("j")
+    page.wait_for_selector(".toast:has-text('This key is for the changes.')")
+    for key in ("g", "l"):
+        page.keyboard.press(key)
+    page.wait_for_url("**/list")
+
+
 def test_no_row_of_the_list_moves_when_the_first_one_is_selected(page: Page, served: Served) -> None:
     page.goto(f"{served.url}/p/{served.project}/list")
     page.wait_for_selector('.connection[data-state="live"]')

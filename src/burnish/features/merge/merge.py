@@ -107,9 +107,9 @@ class NotApproved(BurnishError):
 
     exit_code = 1
 
-    def __init__(self, what: str, *, hint: str, task_status: Status) -> None:
+    def __init__(self, what: str, *, hint: str = "", task_status: str = "") -> None:
         super().__init__(what, hint=hint)
-        self.task_status = task_status.value
+        self.task_status = task_status
 
 
 def merge(
@@ -200,12 +200,12 @@ def _not_approved(task: Task, target: str) -> NotApproved:
         return NotApproved(
             f"Task {task.id} is not merged yet: {target} has moved, and both together wait for your decision.",
             hint=f"Look at the change again, approve it ({then}), then merge it.",
-            task_status=task.status,
+            task_status=task.status.value,
         )
     return NotApproved(
         f"Task {task.id} is not merged: together with {target} it is {task.status.value.replace('_', ' ')}.",
         hint=f"See why: burnish show {task.id}. Then: {then}",
-        task_status=task.status,
+        task_status=task.status.value,
     )
 
 

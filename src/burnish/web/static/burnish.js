@@ -488,6 +488,16 @@ export const motion = () => (matchMedia("(prefers-reduced-motion: reduce)").matc
 // until then a browser scrolls to the tab of the URL, past the title (see burnish.css)
 addEventListener("load", () => setTimeout(() => (document.body.dataset.loaded = "yes"), 100));
 
+/** Who comes back in the history finds the focus on the entry, row or card where it was. */
+export function keepFocusOnBack(selector) {
+  const key = `burnish-focus:${location.pathname}`;
+  let last = "";
+  document.addEventListener("focusin", ({ target }) => (last = target.closest(selector)?.id ?? last));
+  addEventListener("pagehide", () => sessionStorage.setItem(key, last));
+  if (performance.getEntriesByType("navigation")[0]?.type !== "back_forward") return;
+  document.getElementById(sessionStorage.getItem(key) ?? "")?.focus({ preventScroll: true });
+}
+
 /** Sets flex-grow from `data-grow`: the content security policy forbids style attributes. */
 export function grow(within) {
   for (const one of within.querySelectorAll("[data-grow]")) one.style.flexGrow = one.dataset.grow;

@@ -133,6 +133,7 @@ function openApply(which) {
   });
   const choices = dialog("apply").querySelector("[data-choices]");
   choices.replaceChildren(choices.querySelector("legend"), ...rows);
+  choices.querySelector("input:checked, input")?.focus();
 }
 
 function reset(box) {

@@ -47,6 +47,7 @@ const onChanges = () => document.getElementById("changes")?.hidden === false;
 export function startKeys() {
   document.addEventListener("stray-letter", ({ detail: idle }) => {
     if (idle?.when === onChanges) return toast("This key is for the changes.", { hint: "Press 2 to open them." });
+    if (idle) return toast("This key does nothing now.", { hint: `It is there to ${idle.words}.` });
     const field = DECISIONS.map((selector) => document.querySelector(selector)).find((one) => one && visible(one));
     if (field?.matches("textarea, input")) toast("No field has the focus.", { hint: "Press a to write your note." });
   });
@@ -80,6 +81,9 @@ export function startKeys() {
       isListed: () => choice !== "skip" || button(choice),
     })),
     { keys: ["Ctrl-Enter"], words: "in a note: press the main button beside it", run: () => {}, needs: "reviewer" },
+    // the message has the focus after an act; the Enter that did the act may still be held
+    { keys: ["Enter"], words: "after an act: go on to the next task", when: ({ target, repeat }) => target.id === "outcome" && !repeat,
+      run: () => document.getElementById("next-entry")?.click() },
     { keys: ["m"], words: "more actions", run: openMenu, when: () => document.getElementById("more"), careful: true, needs: "reviewer" },
     { keys: ["1", "2", "3", "4", "5", "6"], words: "open a tab", run: (event) => all("[role=tab]")[event.key - 1]?.click() },
   ]);

@@ -5,11 +5,6 @@ import { task } from "./task-context.js";
 
 const box = document.getElementById("outcome");
 
-// the box has the focus after an act: Enter goes on from there, but not the one that did the act and is still held
-box.addEventListener("keydown", (event) => {
-  if (event.key === "Enter" && event.target === box && !event.repeat) document.getElementById("next-entry")?.click();
-});
-
 // a run that an act has started: its end is shown in place of its start
 let isRunAwaited = false;
 
