@@ -166,6 +166,16 @@ def test_enter_that_was_pressed_before_a_task_was_shown_decides_nothing(page: Pa
     assert served.lab.task(4)["status"] == "waiting_approval"
 
 
+def test_a_long_menu_is_in_the_window_as_a_whole(page: Page, served: Served) -> None:
+    served.lab.burnish("decide", "4", "reject")
+    open_task(page, served, 4)
+    page.keyboard.press("m")
+    page.wait_for_selector("#more[open] .items")
+    until(page, "document.querySelector('#more .items').getBoundingClientRect().bottom <= innerHeight")
+    page.keyboard.press("ArrowUp")
+    until(page, "document.activeElement.dataset.act === 'cancel'")
+
+
 def test_a_finding_that_a_person_reopened_names_the_person(page: Page, served: Served) -> None:
     open_task(page, served, 3)
     page.keyboard.press("w")

@@ -328,13 +328,15 @@ function loginEnded() {
   box.setAttribute("role", "alert");
   const title = make("p");
   title.append(
-    make("strong", { textContent: "burnish serve was restarted, which ended your login." }),
+    make("strong", { textContent: "Your login has ended: burnish serve was restarted, or you logged out." }),
     " This page is no longer updated, and its buttons do not work.",
   );
   const how = make("p");
+  // in another tab: this one keeps what is typed, and goes on
+  const link = make("a", { className: "button", href: "/login", target: "_blank", textContent: "Log in in another tab" });
   how.append(
-    "To log in again, open the URL that ", make("code", { textContent: "burnish serve" }),
-    " printed, or restart it with ", make("code", { textContent: "burnish serve --open" }),
+    link, " with the token that ", make("code", { textContent: "burnish serve" }),
+    " printed, or restart it with ", make("code", { textContent: "burnish serve --open" }), ".",
   );
   box.append(title, how);
   document.getElementById("main").prepend(box);

@@ -200,6 +200,11 @@ document.addEventListener("keydown", (event) => {
   items.at(at < 0 && step < 0 ? -1 : (at + step) % items.length)?.focus();
 });
 
+// a long menu would end below the window, or below the box at its edge
+document.addEventListener("toggle", ({ target }) => {
+  if (target.matches?.(".menu[open]")) target.querySelector(".items").scrollIntoView({ block: "nearest" });
+}, true);
+
 // the box at the lower edge covers as much of the page as it is high
 const floor = document.querySelector(".floor");
 new ResizeObserver(() => {
