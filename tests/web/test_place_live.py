@@ -168,7 +168,7 @@ def test_enter_that_was_pressed_before_a_task_was_shown_decides_nothing(page: Pa
 
 def test_a_long_menu_is_in_the_window_as_a_whole(page: Page, served: Served) -> None:
     served.lab.burnish("decide", "4", "reject")
-    open_task(page, served, 4)
+    open_task(page, served, 4, "#changes")
     page.keyboard.press("m")
     page.wait_for_selector("#more[open] .items")
     until(page, "document.querySelector('#more .items').getBoundingClientRect().bottom <= innerHeight")
