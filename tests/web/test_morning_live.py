@@ -231,7 +231,7 @@ def test_a_refused_merge_says_that_the_target_has_moved(tmp_path: Path, opened: 
         page.wait_for_selector("dialog[open] h2:has-text('Merge T3 Third?')")
         page.keyboard.press("Enter")
         page.wait_for_selector(
-            ".toast.bad:has-text('main has moved, and both together wait for your decision')", timeout=60_000
+            ".toast:not(.bad):has-text('main has moved, and both together wait for your decision')", timeout=60_000
         )
         # the entry is in another section, and still has the focus
         page.wait_for_selector(".entry:has-text('T3'):has-text('main has moved, and no check can test both together')")
@@ -495,7 +495,7 @@ def test_a_rejected_task_is_struck_out_under_done_and_reasons_begin_as_sentences
     lab.burnish("run", "3", code=None)
     with serving(lab) as served, logged_in(opened, served, height=720) as page:
         page.goto(f"{served.url}/inbox")
-        assert page.locator(".entry p").all_inner_texts() == ["The review approved it; a person decides next"]
+        assert page.locator(".entry p").all_inner_texts() == ["The review approved it; a person decides next."]
         lab.burnish("decide", "3", "reject")
         page.goto(f"{served.url}/p/{served.project}")
         line = "getComputedStyle(document.querySelector('#t3 .title')).textDecorationLine"

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from burnish.core.status import Status
 from testing import boards
-from testing.at_hand import AtHand
+from testing.at_hand import AtHand, at_hand
 from testing.boards import open_store
 from testing.browser import browser, logged_in, until
 from testing.lab import Lab
@@ -34,6 +35,14 @@ def test_the_list_has_a_row_for_each_task_with_what_can_be_done(server: AtHand) 
         acts = dict(re.findall(r'data-id="(\d+)" data-acts="([^"]*)"', html))
         assert acts["3"] == "run cancel remove" and "retry" in acts["2"] and "archive" not in acts["2"]
     assert "blocked: max cycles" in html
+
+
+def test_the_list_of_an_empty_project_is_renewed_with_its_own_tasks(tmp_path: Path) -> None:
+    with at_hand(Lab.make(tmp_path / "lab")) as server:
+        for path in (f"/p/{server.project}/list", f"/p/{server.project}/list/part"):
+            html = get(server, path)
+            assert f'data-part="/p/{server.project}/list/part"' in html
+            assert f'href="/p/{server.project}">Go to the board</a>' in html
 
 
 def test_the_board_of_all_projects_has_every_card_in_its_column(server: AtHand) -> None:

@@ -161,7 +161,7 @@ def _stranger(request: Request, credential: str) -> Response:
     if credential:
         audit: AuditTrail = request.app.state.audit
         audit.refused(AuditedRequest(None, "web", request.state.address, Endpoint("login")), 401)
-    return Response(login_page(STRANGER), 401, dict(LOGIN_PAGE_HEADERS))
+    return Response(login_page(STRANGER, was_tried=bool(credential)), 401, dict(LOGIN_PAGE_HEADERS))
 
 
 @login_router.post("/logout")

@@ -35,8 +35,10 @@ LOGIN_PAGE_HEADERS = {
 }
 
 
-def login_page(refusal: Refusal) -> bytes:
-    what, hint = escape(refusal.what), re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(refusal.hint))
+def login_page(refusal: Refusal, *, was_tried: bool = False) -> bytes:
+    """The page says what is wrong only if a token `was_tried`: who comes for the first time has made no mistake."""
+    what = "Log in" if refusal is STRANGER and not was_tried else escape(refusal.what)
+    hint = re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(refusal.hint))
     ways = [hint]
     if refusal.status == 401:
         if refusal is STRANGER:
@@ -50,7 +52,7 @@ def login_page(refusal: Refusal) -> bytes:
 
 _TOKEN_FORM = (
     f'<form method="post" action="{LOGIN}"><label>Your token'
-    '<input name="token" type="password" autocomplete="current-password" required></label>'
+    '<input name="token" type="password" autocomplete="current-password" required autofocus></label>'
     "<button>Log in</button></form>"
 )
 
@@ -59,7 +61,7 @@ def link_page(name: str, code: str) -> bytes:
     """The page of a one-time link, with the button that uses it."""
     form = (
         f'<form method="post" action="{LOGIN}"><input name="link" type="hidden" value="{escape(code)}">'
-        f"<button>Log in as {escape(name)}</button></form>"
+        f"<button autofocus>Log in as {escape(name)}</button></form>"
     )
     return _html("Log in", f"<p>This link works once.</p>{form}")
 

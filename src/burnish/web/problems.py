@@ -25,8 +25,9 @@ _STATUS: tuple[tuple[type[BurnishError], int], ...] = (
     # git, an agent or the machine failed: neither the client's error nor a bug
     (BurnishError, 424),
 )
-# extra attributes of errors: blocking files, conflicts
+# extra attributes of errors: blocking files, conflicts; the status that a merge has left the task in
 _MORE = ("blocking", "benign", "paths")
+_STATUS_NOW = "task_status"
 
 SHAPE = {
     "title": "Problem",
@@ -43,6 +44,7 @@ SHAPE = {
             "description": "For an invalid request: each location, and what is wrong there.",
             "items": {"type": "object"},
         },
+        "task_status": {"type": "string", "description": "After a merge that was refused: the status of the task."},
     },
     "examples": [
         {
@@ -112,7 +114,9 @@ def status_of(error: BurnishError) -> int:
 
 async def _burnish_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, BurnishError)
-    more = {name: list(getattr(error, name)) for name in _MORE if hasattr(error, name)}
+    more: dict[str, Any] = {name: list(getattr(error, name)) for name in _MORE if hasattr(error, name)}
+    if hasattr(error, _STATUS_NOW):
+        more[_STATUS_NOW] = getattr(error, _STATUS_NOW)
     return _answer(request, status_of(error), error.what, error.hint, **more)
 
 

@@ -103,9 +103,13 @@ class MergeReport:
 
 
 class NotApproved(BurnishError):
-    """Reviewed together with the target, and not approved: exit code 1."""
+    """Reviewed together with the target, and not approved: exit code 1. `task_status` is where the task is now."""
 
     exit_code = 1
+
+    def __init__(self, what: str, *, hint: str = "", task_status: str = "") -> None:
+        super().__init__(what, hint=hint)
+        self.task_status = task_status
 
 
 def merge(
@@ -196,10 +200,12 @@ def _not_approved(task: Task, target: str) -> NotApproved:
         return NotApproved(
             f"Task {task.id} is not merged yet: {target} has moved, and both together wait for your decision.",
             hint=f"Look at the change again, approve it ({then}), then merge it.",
+            task_status=task.status.value,
         )
     return NotApproved(
         f"Task {task.id} is not merged: together with {target} it is {task.status.value.replace('_', ' ')}.",
         hint=f"See why: burnish show {task.id}. Then: {then}",
+        task_status=task.status.value,
     )
 
 

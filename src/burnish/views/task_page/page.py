@@ -322,7 +322,7 @@ def findings_view(store: Store, project: str, id: int) -> tuple[FindingView, ...
 
 
 def _change(event: RecordedEvent, finding: Finding) -> FindingEvent:
-    note = finding.note
+    note = finding.note.replace(" by user:", " by ", 1)
     if event.type == "finding.waived" and finding.waiver:
         note = f"{finding.waiver.by.removeprefix('user:')}: {finding.waiver.reason}"
     if event.type == "finding.replied" and finding.replies:

@@ -45,6 +45,8 @@ _CHOSEN = {
     "skip": "Accepted without a review",
     "override": "Accepted against the review",
 }
+# fields of a task that are called otherwise on the page
+_FIELD_WORDS = {"budget_usd": "limit in dollars", "budget_tokens": "limit in tokens"}
 _VERDICTS = {"approved": "good", "changes_requested": "warn", "needs_discussion": "warn", "rejected": "bad"}
 
 
@@ -315,5 +317,6 @@ def _note(event: RecordedEvent) -> Moment | None:
             title = {"task.done": "Done", "task.cancelled": "Cancelled"}.get(event.type, "Added")
             return Moment(at, title, why, "", "decision", who)
         case "task.edited":
-            return Moment(at, "Edited", ", ".join(data.get("changes") or ()).replace("_", " "))
+            fields = (_FIELD_WORDS.get(name, name.replace("_", " ")) for name in data.get("changes") or ())
+            return Moment(at, "Edited", ", ".join(fields))
     return None

@@ -138,6 +138,11 @@ def sentence(text: str) -> str:
     return f"{text[0].upper()}{text[1:]}" if rest and first.rstrip(",:;.") in _FIRST_WORDS else text
 
 
+def full_stop(text: str) -> str:
+    """The sentence with a full stop, if it ends with a word or a bracket."""
+    return f"{text}." if text.strip() and (text[-1].isalnum() or text[-1] in ')`"') else text
+
+
 def many(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
@@ -165,5 +170,6 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "markdown_line": markdown_line,
     "proposal": proposal,
     "sentence": sentence,
+    "full_stop": full_stop,
     "visible": escape_invisible,
 }

@@ -117,7 +117,10 @@ def _page(
 
 
 def _view(registry: ProjectRegistry, projects: list[ProjectRow]) -> dict[str, Any]:
-    return {"rows": _rows(registry, projects), "several": len(projects) > 1}
+    several = len(projects) > 1
+    # an empty project, too, is renewed with its own tasks alone
+    board = f"/p/{projects[0].key}" if projects and not several else "/all"
+    return {"rows": _rows(registry, projects), "several": several, "board": board}
 
 
 def _rows(registry: ProjectRegistry, projects: list[ProjectRow]) -> list[TableRow]:

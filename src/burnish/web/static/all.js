@@ -1,5 +1,5 @@
 // The board of all projects: fetched again after events of any project. Cards act as on the board of a project.
-import { fragment, gathered, listen, swap, tick } from "./burnish.js";
+import { fragment, gathered, keepFocusOnBack, listen, swap, tick } from "./burnish.js";
 import { startMoves, startTabs } from "./board-moves.js";
 import { addKeys } from "./keys.js";
 
@@ -103,3 +103,4 @@ addKeys("All projects", [
     run: () => document.dispatchEvent(new CustomEvent("card-menu", { detail: card() })) },
   { keys: ["/"], words: "search in all projects", run: () => search.focus() },
 ]);
+keepFocusOnBack(".card");

@@ -9,6 +9,9 @@ export class Problem extends Error {
     super((body.errors && body.detail) || body.title || "Something went wrong.");
     this.hint = body.errors ? "" : body.detail || "";
     this.status = body.status;
+    // nothing went wrong: both together are to be looked at, which is done on the page, not by a command
+    this.isDecision = body.task_status === "waiting_approval";
+    if (this.isDecision) this.hint = "Look at the change again and approve it, then merge it.";
   }
 }
 
@@ -77,6 +80,13 @@ let pressed = null;
 document.addEventListener("click", (event) => (pressed = event.target.closest?.("button") ?? null), true);
 document.addEventListener("submit", (event) => (pressed = event.submitter), true);
 
+// Ctrl-Enter in a field presses the main button of its form, on every page
+document.addEventListener("keydown", ({ key, ctrlKey, metaKey, target }) => {
+  if (key !== "Enter" || !(ctrlKey || metaKey) || !target.matches?.("textarea, input, select")) return;
+  const form = target.closest("[data-gate], [data-answer], dialog > form");
+  form?.querySelector("button.primary:enabled, button[value=yes]:enabled")?.click();
+});
+
 /** Marks the button, and reports if the answer takes long; returns a function that ends both. */
 function waiting([words, hint]) {
   const button = pressed?.isConnected ? pressed : null;
@@ -137,11 +147,16 @@ export function toast(text, { hint = "", bad = false, undo = null, lasting = fal
   return box;
 }
 
+/** A key beside the words of its button. */
+function keyMark(name) {
+  const key = make("kbd", { className: "key", textContent: name });
+  key.setAttribute("aria-hidden", "true");
+  return key;
+}
+
 function closeButton(end) {
   const button = make("button", { type: "button", textContent: "Close" });
-  const key = make("kbd", { className: "key", textContent: "Esc" });
-  key.setAttribute("aria-hidden", "true");
-  button.append(" ", key);
+  button.append(" ", keyMark("Esc"));
   button.dataset.closeMessage = "";
   button.addEventListener("click", end);
   return button;
@@ -155,9 +170,7 @@ document.addEventListener("keydown", (event) => {
 /** A button that takes an act back, by mouse or by the key z. */
 export function undoButton(undo, end = () => {}) {
   const button = make("button", { type: "button", textContent: "Undo", title: "Undo (z)" });
-  const key = make("kbd", { className: "key", textContent: "z" });
-  key.setAttribute("aria-hidden", "true");
-  button.append(" ", key);
+  button.append(" ", keyMark("z"));
   button.dataset.undo = "";
   button.addEventListener("click", () => {
     button.remove();
@@ -169,7 +182,7 @@ export function undoButton(undo, end = () => {}) {
 
 function showProblem(error) {
   // anything else than a Problem is a bug of the page: its message is for programmers
-  if (error instanceof Problem) toast(error.message, { hint: error.hint, bad: true });
+  if (error instanceof Problem) toast(error.message, { hint: error.hint, bad: !error.isDecision, closable: error.isDecision });
   else {
     console.error(error);
     toast("Something went wrong in this page.", { hint: "Reload it and try again.", bad: true });
@@ -315,13 +328,15 @@ function loginEnded() {
   box.setAttribute("role", "alert");
   const title = make("p");
   title.append(
-    make("strong", { textContent: "burnish serve was restarted, which ended your login." }),
+    make("strong", { textContent: "Your login has ended: burnish serve was restarted, or you logged out." }),
     " This page is no longer updated, and its buttons do not work.",
   );
   const how = make("p");
+  // in another tab: this one keeps what is typed, and goes on
+  const link = make("a", { className: "button", href: "/login", target: "_blank", textContent: "Log in in another tab" });
   how.append(
-    "To log in again, open the URL that ", make("code", { textContent: "burnish serve" }),
-    " printed, or restart it with ", make("code", { textContent: "burnish serve --open" }),
+    link, " with the token that ", make("code", { textContent: "burnish serve" }),
+    " printed, or restart it with ", make("code", { textContent: "burnish serve --open" }), ".",
   );
   box.append(title, how);
   document.getElementById("main").prepend(box);
@@ -386,6 +401,8 @@ export function sure(title, words = "", { yes = "Yes", note = null, isLine = fal
     form.append(isLine ? labelled(note, field) : withPreview(note, field));
     keepTexts(form, `${location.pathname} ${title}`);
   }
+  // Enter in the text begins a new line
+  if (field && !isLine) buttons.lastElementChild.append(keyMark("Ctrl Enter"));
   form.append(buttons);
   buttons.firstElementChild.addEventListener("click", () => box.close(""));
   box.append(form);
@@ -472,6 +489,16 @@ export const motion = () => (matchMedia("(prefers-reduced-motion: reduce)").matc
 
 // until then a browser scrolls to the tab of the URL, past the title (see burnish.css)
 addEventListener("load", () => setTimeout(() => (document.body.dataset.loaded = "yes"), 100));
+
+/** Who comes back in the history finds the focus on the entry, row or card where it was. */
+export function keepFocusOnBack(selector) {
+  const key = `burnish-focus:${location.pathname}`;
+  let last = "";
+  document.addEventListener("focusin", ({ target }) => (last = target.closest(selector)?.id ?? last));
+  addEventListener("pagehide", () => sessionStorage.setItem(key, last));
+  if (performance.getEntriesByType("navigation")[0]?.type !== "back_forward") return;
+  document.getElementById(sessionStorage.getItem(key) ?? "")?.focus({ preventScroll: true });
+}
 
 /** Sets flex-grow from `data-grow`: the content security policy forbids style attributes. */
 export function grow(within) {

@@ -6,6 +6,8 @@
   const LEAVING_MS = 2000;
   const MAX_KEYS = 40;
   let kept = read();
+  // how many of them were pressed on the page before: nobody decides about what was not on the screen yet
+  let blind = kept.length;
   let state = "loading";
 
   function read() {
@@ -20,10 +22,11 @@
 
   addEventListener("keydown", (event) => {
     const { key, target } = event;
+    const isEnter = key === "Enter" && !event.repeat && !target.closest?.("a[href], button, summary");
     if (state === "ready" || !event.isTrusted || event.ctrlKey || event.metaKey || event.altKey) return;
     if (target.closest?.("input, textarea, select, [contenteditable], dialog[open]")) return;
-    // one letter or sign, and spaces between them: Tab, Enter and arrows do what they do everywhere
-    if (key.length > 1 || (key === " " && !kept.length) || kept.length >= MAX_KEYS) return;
+    // one letter or sign, spaces between them, and Enter that presses nothing: Tab and arrows do what they do everywhere
+    if ((key.length > 1 && !isEnter) || (key === " " && !kept.length) || kept.length >= MAX_KEYS) return;
     event.preventDefault();
     event.stopImmediatePropagation();
     kept.push(key);
@@ -34,14 +37,19 @@
     state = "ready";
     const keys = kept;
     kept = [];
-    for (const key of keys) press(key);
+    keys.forEach((key, at) => press(key, at < blind));
+    blind = 0;
   }
 
-  /** A key in a field writes, as it would have done. */
-  function press(key) {
+  /** A key in a field writes, and Enter presses the button that has the focus, as they would have done. */
+  function press(key, isBlind) {
     const target = document.activeElement ?? document.body;
-    if (target.matches("input, textarea")) document.execCommand("insertText", false, key);
-    else target.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
+    const isText = target.matches("input:not([type=checkbox]), textarea");
+    if (isText) return document.execCommand(key === "Enter" ? "insertLineBreak" : "insertText", false, key);
+    const isUsed = !target.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
+    // a question that an earlier key has opened was not read either
+    const isSeen = !isBlind && !target.closest("dialog");
+    if (key === "Enter" && !isUsed && isSeen && target.matches("a[href], button, summary")) target.click();
   }
 
   // modules run before DOMContentLoaded; the page of a task fetches the tab that it shows
@@ -60,5 +68,9 @@
     }, LEAVING_MS);
   });
   // back from the cache of the browser
-  addEventListener("pageshow", (event) => event.persisted && ready());
+  addEventListener("pageshow", (event) => {
+    if (!event.persisted) return;
+    kept = [];
+    ready();
+  });
 })();

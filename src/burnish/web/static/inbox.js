@@ -1,5 +1,5 @@
 // The inbox: buttons call the API; events of all projects update the list.
-import { api, attempt, fragment, gathered, listen, sure, swap, toast } from "./burnish.js";
+import { api, attempt, fragment, gathered, keepFocusOnBack, listen, sure, swap, toast } from "./burnish.js";
 import { addKeys } from "./keys.js";
 
 // the words of a merge of all tasks, while it runs
@@ -169,3 +169,5 @@ addKeys("Inbox", [
     run: () => mergeAll(document.getElementById("merge-all")) },
   { keys: ["c"], words: "copy the command", when: current, run: () => current().querySelector("[data-copy]")?.click() },
 ]);
+
+keepFocusOnBack(".entry");

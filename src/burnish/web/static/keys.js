@@ -46,7 +46,8 @@ document.addEventListener("keydown", (event) => {
   const isLetter = /^\p{L}$/u.test(event.key);
   if (isLetter) noteBurst(event);
   if (!settlePending(event.key, isLetter && !entry?.isStep)) typedAt = performance.now();
-  const isTyping = isLetter && performance.now() - typedAt < TYPING_MS;
+  // a sign at the end of a word that was typed outside of a field is no shortcut either
+  const isTyping = event.key.length === 1 && performance.now() - typedAt < TYPING_MS;
   setPrefix("");
   if (entry && !isTyping) {
     event.preventDefault();
@@ -54,9 +55,10 @@ document.addEventListener("keydown", (event) => {
     else entry.run(event);
   } else if (!isTyping && all.some((one) => one.keys.some((key) => key.startsWith(`${event.key} `)))) setPrefix(event.key);
   else if (isLetter) {
-    // a shortcut of the page that does not apply now
-    if (!isTyping) strayLetter(all.find((one) => one.keys.includes(event.key)));
-    typedAt = performance.now();
+    // a shortcut of the page that does not apply now says so, and does not begin a word
+    const idle = all.find((one) => one.keys.includes(event.key));
+    if (!isTyping) strayLetter(idle);
+    if (!idle || isTyping) typedAt = performance.now();
   }
 });
 

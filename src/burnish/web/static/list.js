@@ -1,5 +1,5 @@
 // Tasks as a table: filters and sorting are part of the URL; actions apply to all selected tasks that allow them.
-import { Problem, api, fragment, gathered, listen, make, sure, toast } from "./burnish.js";
+import { Problem, api, fragment, gathered, keepFocusOnBack, listen, make, sure, toast } from "./burnish.js";
 import { addKeys } from "./keys.js";
 import { opposite } from "./undo.js";
 import "./saved-filters.js";
@@ -237,3 +237,4 @@ if (search.value) searchTexts("text");
 for (const [project, since] of Object.entries(JSON.parse(document.body.dataset.since))) {
   listen(project, since, () => renew("all"), () => renew("all"));
 }
+keepFocusOnBack("tbody tr");

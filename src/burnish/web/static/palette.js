@@ -62,8 +62,11 @@ function choices() {
   const focused = document.activeElement?.closest(".card, .entry");
   const found = [];
   const labels = new Set();
-  // the main act of the page first, and what is in menus last
-  const rank = (button) => (button.matches(".primary") ? 0 : button.closest("details") ? 2 : 1);
+  // the main act of the page first, then the other decisions, and what is in menus last
+  const rank = (button) => {
+    if (button.matches(".primary, [name=choice]")) return button.matches(".primary") ? 0 : 1;
+    return button.closest("details") ? 3 : 2;
+  };
   const buttons = [...document.querySelectorAll("main button, main a.button")].sort((a, b) => rank(a) - rank(b));
   for (const button of buttons) {
     const card = button.closest(".card, .entry");

@@ -51,10 +51,12 @@ function replacePart(fresh) {
   if (keepers.some((keeper) => keeper(old, fresh))) return;
   // files that stay are moved, which takes the focus from them
   const place = focusPlace(old);
+  const seen = fileInView(old);
   keepState(old, fresh);
   if (old.isEqualNode(fresh) && !place) return;
   old.replaceWith(fresh);
   announcePart(fresh);
+  if (seen) keepInView(fresh, seen);
   if (place) restoreFocus(fresh, place);
 }
 
@@ -66,6 +68,22 @@ export function releaseParts() {
   const names = [...skipped];
   skipped.clear();
   names.forEach((name) => refresh(name));
+}
+
+// below the bars at the upper edge
+const READING_EDGE = 130;
+
+/** The file that is being read, where the page was scrolled to it, and its place in the window. */
+function fileInView(part) {
+  if (scrollY === 0) return null;
+  const file = [...part.querySelectorAll(".file")].find((one) => one.getBoundingClientRect().bottom > READING_EDGE);
+  return file ? { path: file.dataset.path, top: file.getBoundingClientRect().top } : null;
+}
+
+/** Files above it may be unfolded now, because they have changed since they were viewed. */
+function keepInView(part, { path: name, top }) {
+  const file = part.querySelector(`.file[data-path="${CSS.escape(name)}"]`);
+  if (file) scrollBy({ top: file.getBoundingClientRect().top - top, behavior: "instant" });
 }
 
 /** Which element of the part has the focus: by its id, or as a line or the heading of a file. */

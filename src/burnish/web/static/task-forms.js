@@ -15,10 +15,6 @@ let isFixStarted = false;
 export function startForms() {
   document.addEventListener("ask", (event) => openDialog(event.detail));
   document.addEventListener("submit", submit);
-  document.addEventListener("keydown", (event) => {
-    if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || !event.target.matches?.("textarea, input, select")) return;
-    event.target.closest("[data-gate], [data-answer], dialog > form")?.querySelector("button.primary:enabled")?.click();
-  });
   document.addEventListener("keydown", leave);
   document.addEventListener("focusin", ({ target }) => target.form?.matches("[data-gate]") && markMainButton(target.form));
   document.addEventListener("input", (event) => {
@@ -137,6 +133,7 @@ function openApply(which) {
   });
   const choices = dialog("apply").querySelector("[data-choices]");
   choices.replaceChildren(choices.querySelector("legend"), ...rows);
+  choices.querySelector("input:checked, input")?.focus();
 }
 
 function reset(box) {
@@ -196,7 +193,8 @@ async function submit(event) {
     if (!message) throw error;
     if (box && error.status === 409 && (await hasMoved(box))) {
       box.close();
-      return tellOutcome(`${error.message} ${error.hint ?? ""}`.trim(), null, false, "warn");
+      // the decision is below the message
+      return tellOutcome(error.isDecision ? error.message : `${error.message} ${error.hint ?? ""}`.trim(), null, false, "warn");
     }
     showWords(message, `${error.message} ${error.hint ?? ""}`);
     message.hidden = false;
@@ -259,6 +257,12 @@ function recorded({ status, open_findings: open }) {
   return `Recorded the review of T${task}${then || left ? `: ${then ?? left}` : ""}.`;
 }
 
+// true also while the run waits for a free slot
+const SENT = {
+  secret: `T${task} goes back to the agent, which removes the secret.`,
+  conflict: `T${task} goes back to the agent, which resolves the conflicts.`,
+};
+
 /** Sends the form that answers the state of the task; returns what happened, in words. */
 async function answer(form) {
   const { note, usd, tokens, text, verdict } = form.elements;
@@ -273,7 +277,7 @@ async function answer(form) {
       return recorded(await sendReview(text.value, verdict.value));
     default:
       await api("POST", path + (head().status === "verified" ? "/rebase" : "/retry"), {});
-      return `T${task} continues.`;
+      return SENT[form.dataset.answer] ?? `T${task} continues.`;
   }
 }
 
@@ -319,8 +323,8 @@ const DECIDED = {
     `Approved T${task} at ${commit}${isAgainst ? " against its review" : ""}${findings ? `; your comments are ${findings}` : ""}.` +
     (note.trim() ? " Your note is in its history; no agent acts on it." : ""),
   request_changes: ({ findings, isStarted, isAnswer }) => isAnswer
-    ? `Answered T${task}${findings ? ` (${findings})` : ""}${isStarted ? ": the agent continues with your answer" : ""}.`
-    : `Requested changes to T${task}${findings ? ` (${findings})` : ""}${isStarted ? ": the agent works on them" : ""}.`,
+    ? `Answered T${task}${findings ? ` (${findings})` : ""}${isStarted ? ": the agent gets your answer" : ""}.`
+    : `Requested changes to T${task}${findings ? ` (${findings})` : ""}${isStarted ? ": the agent gets them" : ""}.`,
   comment: ({ findings }) => `Commented on T${task}: ${findings}.`,
   fix: () => `T${task} is being written again.`,
   reject: () => `Rejected T${task}. Nothing runs until you say what to do.`,

@@ -6,6 +6,8 @@ import { commentOn } from "./task-review.js";
 
 // where a range of lines began, while Shift is held
 let rangeStart = null;
+// where the page was when a key opened the menu
+let beforeMenu = null;
 
 // offsetParent is set in a folded file, too, where nothing can have the focus
 const visible = (element) => element.checkVisibility();
@@ -45,9 +47,12 @@ const onChanges = () => document.getElementById("changes")?.hidden === false;
 export function startKeys() {
   document.addEventListener("stray-letter", ({ detail: idle }) => {
     if (idle?.when === onChanges) return toast("This key is for the changes.", { hint: "Press 2 to open them." });
+    if (idle) return toast("This key does nothing now.", { hint: `It is there to ${idle.words}.` });
     const field = DECISIONS.map((selector) => document.querySelector(selector)).find((one) => one && visible(one));
     if (field?.matches("textarea, input")) toast("No field has the focus.", { hint: "Press a to write your note." });
   });
+  document.addEventListener("keydown", leaveMenu, true);
+  document.addEventListener("pointerdown", () => (beforeMenu = null));
   addKeys("Read the change", [
     { keys: ["j", "k"], words: "next or previous line", isStep: true, run: (event) => step(event.key === "j" ? 1 : -1), when: onChanges },
     { keys: ["J", "K"], words: "choose several lines", run: (event) => step(event.key === "J" ? 1 : -1, true), when: onChanges },
@@ -76,6 +81,9 @@ export function startKeys() {
       isListed: () => choice !== "skip" || button(choice),
     })),
     { keys: ["Ctrl-Enter"], words: "in a note: press the main button beside it", run: () => {}, needs: "reviewer" },
+    // the message has the focus after an act; the Enter that did the act may still be held
+    { keys: ["Enter"], words: "after an act: go on to the next task", when: ({ target, repeat }) => target.id === "outcome" && !repeat,
+      run: () => document.getElementById("next-entry")?.click() },
     { keys: ["m"], words: "more actions", run: openMenu, when: () => document.getElementById("more"), careful: true, needs: "reviewer" },
     { keys: ["1", "2", "3", "4", "5", "6"], words: "open a tab", run: (event) => all("[role=tab]")[event.key - 1]?.click() },
   ]);
@@ -134,7 +142,8 @@ function rule(key, selector) {
   const chosen = finding();
   if (chosen) return press(selector, chosen);
   toFinding(1);
-  if (finding()) toast("This finding is chosen.", { hint: `Press ${key} again to answer it.` });
+  const act = key === "r" ? "reply" : "waive, resolve or reopen it";
+  if (finding()) toast("This finding is chosen.", { hint: `Press ${key} again to ${act}.` });
 }
 
 function toSpan() {
@@ -152,8 +161,20 @@ function toggleReview() {
 
 function openMenu() {
   const menu = document.getElementById("more");
+  beforeMenu = { scroll: scrollY, focus: document.activeElement };
   menu.open = true;
   menu.querySelector(".items :is(button, a)")?.focus();
+}
+
+/** Escape in a menu that a key has opened leads back to where the key was pressed: the menu is at the top of the page. */
+function leaveMenu(event) {
+  const menu = document.querySelector("#more[open]");
+  if (event.key !== "Escape" || !menu || !beforeMenu) return;
+  event.stopPropagation();
+  menu.open = false;
+  if (beforeMenu.focus === document.body) document.activeElement.blur();
+  else beforeMenu.focus.focus({ preventScroll: true });
+  scrollTo({ top: beforeMenu.scroll, behavior: "instant" });
 }
 
 function toDecision() {

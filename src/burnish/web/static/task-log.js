@@ -25,7 +25,8 @@ export function startLog() {
   setInterval(() => visible() && running() && look(), PAUSE);
 }
 
-const visible = () => !document.getElementById("log").hidden && !document.hidden;
+// a task that was removed has no log
+const visible = () => document.getElementById("log")?.hidden === false && !document.hidden;
 const running = () => document.getElementById("part-head").dataset.running === "yes";
 
 /** Fetches the list as well: there is no event when an output file is created. */

@@ -70,7 +70,8 @@ async function follow(hash) {
   const name = decodeURIComponent(hash.slice(1));
   if (TABS.includes(name)) return open(name);
   if (name === "answer") return document.querySelector("[data-answer] :is(textarea, input, button)")?.focus();
-  if (name === "gate") return document.getElementById("gate")?.scrollIntoView();
+  // at the lower edge it is always in view: the page stays at its beginning
+  if (name === "gate") return document.getElementById("gate")?.scrollIntoView({ block: "nearest" });
   if (name === "override") return document.querySelector("[data-act=override]")?.click();
   if (/^F\d+$/.test(name)) {
     page.dataset.show = "all";
@@ -198,6 +199,11 @@ document.addEventListener("keydown", (event) => {
   const at = items.indexOf(document.activeElement);
   items.at(at < 0 && step < 0 ? -1 : (at + step) % items.length)?.focus();
 });
+
+// a long menu would end below the window, or below the box at its edge
+document.addEventListener("toggle", ({ target }) => {
+  if (target.matches?.(".menu[open]")) target.querySelector(".items").scrollIntoView({ block: "nearest" });
+}, true);
 
 // the box at the lower edge covers as much of the page as it is high
 const floor = document.querySelector(".floor");
