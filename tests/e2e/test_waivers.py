@@ -304,6 +304,27 @@ def test_a_waiver_does_not_cover_the_same_problem_in_new_code(tmp_path: Path, re
 
 @pytest.mark.slow
 @pytest.mark.representatives(1)
+@pytest.mark.parametrize("word", ["changes_requested", "approved"])
+@pytest.mark.attacks("a reviewer's ruling on a waived finding whose code changed is ignored", 2)
+def test_a_reviewer_that_rules_a_waived_finding_open_after_its_code_changed_is_heard(tmp_path: Path, word: str) -> None:
+    author = """
+text = app.read_text()
+first = "def div(a, b):\\n    return a / b\\n"
+app.write_text(text.replace("return a / b", "return a / b / 0") if phase == "improve" else text + first)
+"""
+    lab = blocked(tmp_path, author=author)
+    lab.burnish("waive", "1", "F1", "--reason", "b is never 0 here")
+    ruling = [{"id": "F1", "state": "open", "note": "now it always divides by zero"}]
+    lab.agent("judge", f"print(verdict({word!r}, 'worse', [], prior={ruling}))")
+    lab.burnish("improve", "1", "-m", "go on", "--review", code=None)
+    lab.burnish("run", "1", code=1)
+    (finding,) = lab.show(1)["findings"]
+    assert (lab.task()["status"], finding["state"]) == ("blocked", "reopened")
+    assert finding["note"] == "the code changed since it was waived: now it always divides by zero"
+
+
+@pytest.mark.slow
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize(
     ("path", "first", "second"),
     [
