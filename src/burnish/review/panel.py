@@ -243,37 +243,41 @@ def grounded(review: Review, messages: Sequence[str]) -> Review | Unreadable:
     burnish reads.
     """
     text = "\n\n".join(messages)
-    damaged = "\n".join(block for message in messages for block in named_blocks(message, WORD))
+    block_text = "\n".join(block for message in messages for block in named_blocks(message, WORD))
     if words := next(filter(None, map(objection_in, messages)), ""):
         return Unreadable(f"it approves, and the review itself says {words!r}", text)
-    severities = Counter(severity(word, []) for word in _SEVERITY.findall(damaged))
+    severities = Counter(severity(word, []) for word in _SEVERITY.findall(block_text))
     if left_out := severities - Counter(remark.severity for remark in review.remarks):
         return Unreadable(f"it leaves out a finding of the review: {next(iter(left_out))}", text)
     named_rulings = [ruling for ruling in review.rulings if re.search(rf"\b{ruling.id}\b", text)]
-    stated = _stated_rulings(text, damaged, [ruling.id for ruling in named_rulings])
-    grounded_rulings = [stated.get(r.id, r) for r in named_rulings if r.id in stated or r.state is RulingState.OPEN]
+    text_rulings = _stated_rulings(text, block_text, [ruling.id for ruling in named_rulings])
+    grounded_rulings = [
+        text_rulings.get(r.id, r) for r in named_rulings if r.id in text_rulings or r.state is RulingState.OPEN
+    ]
     known_words = set(_WORD.findall(text.casefold()))
-    met = {criterion_key(re.sub(r"\\(.)", r"\1", item)) for item in _MET.findall(damaged)} if damaged else None
+    met_items = (
+        {criterion_key(re.sub(r"\\(.)", r"\1", item)) for item in _MET.findall(block_text)} if block_text else None
+    )
     return replace(
         review,
         inspected=tuple(path for path in review.inspected if path in text),
         rulings=tuple(grounded_rulings),
-        compliance=tuple(_judged(entry, known_words, met) for entry in review.compliance),
+        compliance=tuple(_judged(entry, known_words, met_items) for entry in review.compliance),
         signed=review.signed and approves_in_words(messages) and len(grounded_rulings) == len(named_rulings),
     )
 
 
-def _stated_rulings(text: str, damaged: str, ids: Sequence[str]) -> dict[str, Ruling]:
+def _stated_rulings(text: str, block_text: str, ids: Sequence[str]) -> dict[str, Ruling]:
     """The rulings in the reviewer's own text, as lines (`F1: resolved`) or in its damaged verdict block."""
-    by_id = {id: Ruling(id, RulingState(state)) for id, state in _CLOSED.findall(damaged) if id in ids}
+    by_id = {id: Ruling(id, RulingState(state)) for id, state in _CLOSED.findall(block_text) if id in ids}
     return by_id | {ruling.id: ruling for ruling in rulings(text, ids)}
 
 
-def _judged(entry: Compliance, known_words: set[str], met: set[str] | None) -> Compliance:
-    """The judgement, if the damaged block has it (`met`), or the prose at least half of the criterion's words."""
-    if not entry.met or (met is not None and criterion_key(entry.item) in met):
+def _judged(entry: Compliance, known_words: set[str], met_items: set[str] | None) -> Compliance:
+    """The judgement, if the damaged block has it (`met_items`), or the prose at least half of the criterion's words."""
+    if not entry.met or (met_items is not None and criterion_key(entry.item) in met_items):
         return entry
-    if met is not None:
+    if met_items is not None:
         return replace(entry, met=None, note="the review does not call it met")
     words = _WORD.findall(entry.item.casefold())
     words = [word for word in words if len(word) >= _MIN_WORD_LENGTH] or words
