@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from burnish.core.finding import Category, FindingState, Remark, Severity, Waiver
+from burnish.core.finding import COMMENT_RULE, Category, FindingState, Remark, Severity, Waiver
 from burnish.core.ledger.ledger import absorb_review, dispute, expire, reopen, waive
 from burnish.core.review import Ruling, RulingState
 from burnish.errors import BadInput, Refused
@@ -281,6 +281,52 @@ def test_a_waiver_is_compared_with_the_code_that_the_person_saw_not_with_the_las
         known, remarks=(WARN,), cycle=3, delta=unchanged, files=FILES.get, since=lambda waiver: unchanged
     )
     assert not update.opened and update.finding("F1").state is FindingState.WAIVED
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "remark", "state"),
+    [
+        ("line_20 = 20", "line_20 = 21", {}, FindingState.WAIVED),
+        ("line_10 = 10", "line_10 = 11", {}, FindingState.REOPENED),
+        ("line_10 = 10", "line_10 = 11", {"quote": ""}, FindingState.REOPENED),
+        ("line_20 = 20", "line_20 = 21", {"quote": "", "line": None}, FindingState.REOPENED),
+        ("line_20 = 20", "line_20 = 21", {"quote": "", "line": None, "file": None}, FindingState.REOPENED),
+    ],
+)
+def test_a_waiver_stands_against_a_ruling_only_for_the_code_that_the_person_saw(
+    old: str, new: str, remark: Any, state: FindingState
+) -> None:
+    first = replace(WARN, **remark)
+    waived = waive(absorb_review((), remarks=(first,), cycle=1, files=FILES.get).findings, "F1", WAIVER).findings
+    text = TEXT.replace(old, new)
+    rulings = (Ruling("F1", RulingState.OPEN, "worse"),)
+    delta = change(FILES, {"a.py": text}, {})
+    update = absorb_review(waived, remarks=(), rulings=rulings, cycle=2, delta=delta, files={"a.py": text}.get)
+    finding = update.finding("F1")
+    assert finding.state is state and (finding.waiver is None) == (state is FindingState.REOPENED)
+    assert "worse" in finding.note or state is FindingState.WAIVED
+
+
+def test_a_waived_finding_that_is_raised_in_new_code_and_ruled_open_is_one_new_finding() -> None:
+    text = TEXT.replace("line_10 = 10", "line_10 = 11")
+    update = absorb_review(
+        waive(ledger(), "F1", WAIVER).findings,
+        remarks=(replace(WARN, quote="line_10 = 11"),),
+        rulings=(Ruling("F1", RulingState.OPEN, "still"),),
+        cycle=2,
+        delta=change(FILES, {"a.py": text}, {}),
+        files={"a.py": text}.get,
+    )
+    assert update.opened == ("F2",) and update.finding("F1").state is FindingState.WAIVED
+
+
+def test_a_comment_of_a_person_is_resolved_by_a_review_but_neither_disputed_nor_withdrawn() -> None:
+    known = ledger(replace(WARN, rule=COMMENT_RULE, source="user:ada"))
+    disputed = dispute(known, [("F1", "it is right")], 2)
+    assert not disputed.disputed and "who alone can withdraw it" in disputed.notes[0]
+    invalid = ruled(known, RulingState.INVALID)
+    assert invalid.finding("F1").alive and invalid.finding("F1").note == "ruled invalid: so"
+    assert ruled(known, RulingState.RESOLVED).resolved == ("F1",)
 
 
 def test_a_waiver_covers_nothing_after_its_code_was_removed() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from testing.lab import Lab
+from testing.lab import APPROVE, Lab
 
 # Says that F1 is wrong; with WORKS it changes something as well.
 DISPUTER = """
@@ -98,3 +98,15 @@ def test_a_dispute_without_the_number_or_of_what_is_not_open_changes_nothing(tmp
         task = lab.task()
         assert (task["reason"], task["cycle"]) == ("stalled", 2)
         assert not lab.events("finding.disputed")
+
+
+def test_a_comment_of_a_person_is_neither_disputed_by_the_author_nor_withdrawn_by_the_reviewer(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, author=WORKS, judge=APPROVE)
+    lab.add("Add division", "--max-cycles", "2")
+    lab.burnish("run")
+    lab.burnish("comment", "1", "refuse 0 as the divisor")
+    lab.agent("judge", "print(verdict('approved', 'fine', prior=[{'id': i, 'state': 'invalid'} for i in prior]))")
+    lab.burnish("run", "1", code=1)
+    (finding,) = lab.show(1)["findings"]
+    assert finding["state"] == "open" and lab.task()["status"] == "blocked"
+    assert not lab.events("finding.disputed")

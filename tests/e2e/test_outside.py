@@ -117,6 +117,8 @@ REFUSED = {
     "Verdict: changes requested\n": "does not say which",
     "I like it.\n": "no verdict",
     "Verdict: approved, mostly\n": "no single clear verdict",
+    "Verdict: [ ] approved\n": "no single clear verdict",
+    "## Verdict\n\n[ ] APPROVED\n": "no single clear verdict",
     "{": "not valid JSON",
     "{}": "in an unknown format",
     '{"runs": 3}': "no runs",

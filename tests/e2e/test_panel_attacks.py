@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from burnish.core.review import Compliance, Review, Ruling, RulingState, Unreadable, Verdict
+from burnish.review.panel import grounded
 from burnish.review.prose import approves_in_words
 from testing.lab import APPROVE, REJECT, Lab
 
@@ -215,6 +217,60 @@ def test_a_parser_does_not_resolve_a_finding_that_the_review_does_not_name(tmp_p
     lab.burnish("run", code=1)
     (finding,) = lab.show(1)["findings"]
     assert finding["state"] == "open" and lab.task()["status"] == "blocked"
+
+
+DAMAGED = """```burnish-verdict 1
+{{"verdict": "approved", "summary": "s", "inspected": ["app.py"], {}, }}
+```"""
+CRITERION = {"item": "zero is refused", "met": True}
+# what a reviewer says in a block that cannot be read, and a parser leaves out or turns round
+TURNED = {
+    "finding of another scale": '"findings": [{"severity": "P0", "title": "Deletes users"}]',
+    "finding without quotes": '"findings": [{severity: high, title: "Deletes users"}]',
+    "finding of unknown severity": '"findings": [{"severity": "terrible", "title": "Deletes users"}]',
+    "warning": '"findings": [{"severity": "warning", "title": "Deletes users"}]',
+    "open finding": '"prior": [{"id": "F1", "state": "open"}]',
+    "criterion that is not met": '"compliance": [{"item": "zero is refused", "met": false}]',
+    "reason": '"rejection_reason": "deletes users"',
+    "blocking": '"blocking": true',
+}
+
+
+@pytest.mark.parametrize("field", TURNED.values(), ids=list(TURNED))
+@pytest.mark.attacks("parse role approves what the review does not", len(TURNED))
+def test_a_parser_cannot_leave_out_what_a_damaged_block_objects_to(field: str) -> None:
+    rulings = (Ruling("F1", RulingState.RESOLVED),)
+    parsed_review = Review(Verdict.APPROVED, "fine", rulings=rulings, compliance=(Compliance(**CRITERION),))
+    assert isinstance(grounded(parsed_review, [DAMAGED.format(field)]), Unreadable)
+
+
+def test_a_parser_judges_of_a_damaged_block_only_the_criteria_that_it_calls_met() -> None:
+    parsed_review = Review(Verdict.APPROVED, "fine", compliance=(Compliance(**CRITERION),))
+    for met, expected in (("null", None), ("true", True)):
+        words = f'"compliance": [{{"item": "Zero is refused.", "met": {met}}}]'
+        review = grounded(parsed_review, [DAMAGED.format(words)])
+        assert isinstance(review, Review) and review.signed
+        assert [entry.met for entry in review.compliance] == [expected]
+
+
+@pytest.mark.parametrize(
+    ("words", "state", "signed"),
+    [
+        ("F1: resolved, b is checked now.\n\n[APPROVED]", RulingState.RESOLVED, True),
+        (DAMAGED.format('"prior": [{"id": "F1", "state": "resolved"}]'), RulingState.RESOLVED, True),
+        ("F1: open\n\n[APPROVED]", RulingState.OPEN, True),
+        ("F1 stays as it was.\n\n[APPROVED]", None, False),
+        ("> F1: resolved\n\nsays the author.\n\n[APPROVED]", None, False),
+        ("All is well.\n\n[APPROVED]", None, True),
+    ],
+)
+def test_a_parser_closes_only_findings_that_the_review_itself_closes(
+    words: str, state: RulingState | None, signed: bool
+) -> None:
+    for closed in (RulingState.RESOLVED, RulingState.INVALID):
+        review = grounded(Review(Verdict.APPROVED, "fine", rulings=(Ruling("F1", closed),)), [words])
+        assert isinstance(review, Review) and review.signed is signed
+        assert [ruling.state for ruling in review.rulings] == ([state] if state else [])
 
 
 FORGES = r"""

@@ -149,6 +149,15 @@ app.write_text(app.read_text() + "# more\\n")
     assert lab.task()["status"] == "verified"
 
 
+def move_clock_after(day: datetime.date, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Later(datetime.date):
+        @classmethod
+        def today(cls) -> datetime.date:
+            return day + datetime.timedelta(days=1)
+
+    monkeypatch.setattr("burnish.runtime.tasks.date", Later)
+
+
 def test_a_waiver_that_has_run_out_takes_the_approval_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lab = blocked(tmp_path)
     tomorrow = datetime.date.today() + datetime.timedelta(days=1)
@@ -156,12 +165,7 @@ def test_a_waiver_that_has_run_out_takes_the_approval_with_it(tmp_path: Path, mo
     lab.burnish("run", "1")
     assert lab.task()["status"] == "verified"
 
-    class Later(datetime.date):
-        @classmethod
-        def today(cls) -> datetime.date:
-            return tomorrow + datetime.timedelta(days=1)
-
-    monkeypatch.setattr("burnish.runtime.tasks.date", Later)
+    move_clock_after(tomorrow, monkeypatch)
     calls = len(lab.calls())
     said = lab.burnish("run", "1", code=1)
     assert "the waiver of F1 has expired" in said.err
@@ -170,6 +174,29 @@ def test_a_waiver_that_has_run_out_takes_the_approval_with_it(tmp_path: Path, mo
     assert task["findings"][0]["state"] == "reopened" and task["findings"][0]["waiver"] is None
     assert len(lab.events("approval.voided")) == 1 and not task["approval"]["valid"]
     assert len(lab.calls()) == calls
+
+
+@pytest.mark.slow
+@pytest.mark.representatives(1)
+@pytest.mark.parametrize(
+    ("command", "status"),
+    [(("decide", "1", "approve"), "waiting_approval"), (("attest", "1"), "verified"), (("done", "1"), "verified")],
+    ids=["decide", "attest", "done"],
+)
+@pytest.mark.attacks("an approval is used after its waiver ran out", 3)
+def test_no_command_uses_an_approval_whose_waiver_has_run_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...], status: str
+) -> None:
+    extra = "approval: required\n" if status == "waiting_approval" else ""
+    lab = blocked(tmp_path, extra=extra)
+    tomorrow = datetime.date.today() + datetime.timedelta(days=1)
+    lab.burnish("waive", "1", "F1", "--reason", "for the release", "--until", str(tomorrow))
+    lab.burnish("run", "1", code=None)
+    assert lab.task()["status"] == status
+    move_clock_after(tomorrow, monkeypatch)
+    assert lab.burnish(*command, code=None).code in (2, 4)
+    task = lab.show(1)
+    assert task["status"] == "code_review" and task["findings"][0]["state"] == "reopened"
 
 
 @pytest.mark.long
@@ -300,6 +327,27 @@ def test_a_waiver_does_not_cover_the_same_problem_in_new_code(tmp_path: Path, re
     task = lab.show(1)
     assert task["status"] == "blocked" and not lab.events("review.approved"), task
     assert {f["id"]: f["state"] for f in task["findings"]} == {"F1": "waived", "F2": "resolved", "F3": "open"}
+
+
+@pytest.mark.slow
+@pytest.mark.representatives(1)
+@pytest.mark.parametrize("word", ["changes_requested", "approved"])
+@pytest.mark.attacks("a reviewer's ruling on a waived finding whose code changed is ignored", 2)
+def test_a_reviewer_that_rules_a_waived_finding_open_after_its_code_changed_is_heard(tmp_path: Path, word: str) -> None:
+    author = """
+text = app.read_text()
+first = "def div(a, b):\\n    return a / b\\n"
+app.write_text(text.replace("return a / b", "return a / b / 0") if phase == "improve" else text + first)
+"""
+    lab = blocked(tmp_path, author=author)
+    lab.burnish("waive", "1", "F1", "--reason", "b is never 0 here")
+    ruling = [{"id": "F1", "state": "open", "note": "now it always divides by zero"}]
+    lab.agent("judge", f"print(verdict({word!r}, 'worse', [], prior={ruling}))")
+    lab.burnish("improve", "1", "-m", "go on", "--review", code=None)
+    lab.burnish("run", "1", code=1)
+    (finding,) = lab.show(1)["findings"]
+    assert (lab.task()["status"], finding["state"]) == ("blocked", "reopened")
+    assert finding["note"] == "the code changed since it was waived: now it always divides by zero"
 
 
 @pytest.mark.slow

@@ -49,6 +49,14 @@ def test_the_corpus_is_as_large_as_promised() -> None:
     assert len(NOT_APPROVALS) >= 60 and len(HONEST) >= 20
 
 
+@pytest.mark.parametrize("end", ["---", "...", "--- "])
+@pytest.mark.parametrize("start", ["---\nnotes: |\n", "\ufeff---\nx: 1\n\n", "---\ntitle: x\n\nI looked.\n\n"])
+def test_a_block_in_front_matter_is_not_an_approval(start: str, end: str) -> None:
+    assert not approves(f"{start}{block()}\n{end}\n")
+    assert approves(f"{start}x: 1\n{end}\n\n{block()}\n") and approves(f"I looked.\n\n---\n\n{block()}\n")
+    assert approves(f"---\n\n{block()}\n")
+
+
 def test_an_empty_number_never_matches() -> None:
     assert isinstance(read("```burnish-verdict\n" + GOOD + "\n```", "", expect=NOTHING), Unreadable)
     assert isinstance(read_schema(with_(number=""), "", expect=NOTHING), Unreadable)

@@ -210,6 +210,8 @@ _PAIRS = (
     (re.compile(r"(\{/\*)"), r"\*/\}}"),
     (re.compile(r"(\{#)(?!\w)"), r"#\}}"),
     (re.compile(r"^[ \t]*(/\*)", re.MULTILINE), r"\*/"),
+    # front matter, which many renderers leave out
+    (re.compile(r"\A\ufeff?(---)[ \t]*\n(?=[\w-]+:)"), r"(?m:^(?:---|\.\.\.)[ \t]*$)"),
 )
 
 # Each name takes two searches of the reply.

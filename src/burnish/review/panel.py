@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from difflib import SequenceMatcher
@@ -22,9 +23,12 @@ from burnish.core.review import (
     Unreadable,
     Verdict,
 )
-from burnish.review.prose import MAX_PROSE_LENGTH, approves_in_words, first_sentence, objection_in, refusal_in
+from burnish.review.blocks import named_blocks
+from burnish.review.contract import WORD
+from burnish.review.external.lines import rulings
+from burnish.review.prose import MAX_PROSE_LENGTH, approves_in_words, first_sentence, objection_in
 from burnish.review.quoting import cut_text
-from burnish.review.reading import plain
+from burnish.review.reading import plain, severity
 
 MAX_LINE_DISTANCE = 3
 MAX_TITLE_LENGTH = 500
@@ -224,31 +228,57 @@ def combined_reply(first: AgentReply, second: AgentReply) -> AgentReply:
 # words shorter than this are articles and the like
 _MIN_WORD_LENGTH = 4
 _WORD = re.compile(r"\w+")
+# fields of a damaged verdict block: an entry of `prior` that closes a finding, a criterion that is met, a finding.
+# An open entry and an unmet criterion are objections.
+_CLOSED = re.compile(r'"id"\s*:\s*"(F\d+)"\s*,\s*"state"\s*:\s*"(resolved|invalid)"')
+_MET = re.compile(r'"item"\s*:\s*"((?:[^"\\]|\\.)*)"\s*,\s*"met"\s*:\s*true')
+_SEVERITY = re.compile(r"""\bseverity["']?\s*:\s*["']?([\w-]+)""")
 
 
 def grounded(review: Review, messages: Sequence[str]) -> Review | Unreadable:
     """The approval with the rulings, judgements and paths that the reviewer's own messages contain.
 
-    The parser did not look at the change. It is unreadable if the reviewer's text refuses the change, and needs a
-    person (`signed` is False) if that text nowhere approves it.
+    The parser did not look at the change. It is unreadable if the reviewer's text objects to the change, and needs a
+    person (`signed` is False) if that text nowhere approves it, or names a finding and does not close it in a form that
+    burnish reads.
     """
     text = "\n\n".join(messages)
-    if words := refusal_in(messages):
+    block_text = "\n".join(block for message in messages for block in named_blocks(message, WORD))
+    if words := next(filter(None, map(objection_in, messages)), ""):
         return Unreadable(f"it approves, and the review itself says {words!r}", text)
+    severities = Counter(severity(word, []) for word in _SEVERITY.findall(block_text))
+    if left_out := severities - Counter(remark.severity for remark in review.remarks):
+        return Unreadable(f"it leaves out a finding of the review: {next(iter(left_out))}", text)
+    named_rulings = [ruling for ruling in review.rulings if re.search(rf"\b{ruling.id}\b", text)]
+    text_rulings = _stated_rulings(text, block_text, [ruling.id for ruling in named_rulings])
+    grounded_rulings = [
+        text_rulings.get(r.id, r) for r in named_rulings if r.id in text_rulings or r.state is RulingState.OPEN
+    ]
     known_words = set(_WORD.findall(text.casefold()))
+    met_items = (
+        {criterion_key(re.sub(r"\\(.)", r"\1", item)) for item in _MET.findall(block_text)} if block_text else None
+    )
     return replace(
         review,
         inspected=tuple(path for path in review.inspected if path in text),
-        rulings=tuple(ruling for ruling in review.rulings if re.search(rf"\b{ruling.id}\b", text)),
-        compliance=tuple(_judged(entry, known_words) for entry in review.compliance),
-        signed=review.signed and approves_in_words(messages),
+        rulings=tuple(grounded_rulings),
+        compliance=tuple(_judged(entry, known_words, met_items) for entry in review.compliance),
+        signed=review.signed and approves_in_words(messages) and len(grounded_rulings) == len(named_rulings),
     )
 
 
-def _judged(entry: Compliance, known_words: set[str]) -> Compliance:
-    """The judgement, if the review has at least half of the criterion's words."""
-    if not entry.met:
+def _stated_rulings(text: str, block_text: str, ids: Sequence[str]) -> dict[str, Ruling]:
+    """The rulings in the reviewer's own text, as lines (`F1: resolved`) or in its damaged verdict block."""
+    by_id = {id: Ruling(id, RulingState(state)) for id, state in _CLOSED.findall(block_text) if id in ids}
+    return by_id | {ruling.id: ruling for ruling in rulings(text, ids)}
+
+
+def _judged(entry: Compliance, known_words: set[str], met_items: set[str] | None) -> Compliance:
+    """The judgement, if the damaged block has it (`met_items`), or the prose at least half of the criterion's words."""
+    if not entry.met or (met_items is not None and criterion_key(entry.item) in met_items):
         return entry
+    if met_items is not None:
+        return replace(entry, met=None, note="the review does not call it met")
     words = _WORD.findall(entry.item.casefold())
     words = [word for word in words if len(word) >= _MIN_WORD_LENGTH] or words
     if sum(word in known_words for word in words) * 2 >= len(words):

@@ -66,7 +66,9 @@ _APPROVES = re.compile(r"""["']?verdict["']?\s*:\s*["']?approved\b(?!\s*\|)""")
 _MARKUP = r"""["'*_`\\ \t]*"""
 _OBJECTION = re.compile(
     rf"verdict{_MARKUP}[:=]{_MARKUP}(?:reject|changes?[_ -]?requested|needs?[_ -]|blocked|fail|not\b)\w*"
-    rf"|severity{_MARKUP}[:=]{_MARKUP}(?:error|critical|blocker|major)\b",
+    rf"|severity{_MARKUP}[:=]{_MARKUP}(?:error|critical|blocker|major)\b"
+    rf"|\b(?:state{_MARKUP}[:=]{_MARKUP}open|met{_MARKUP}[:=]{_MARKUP}false|blocking{_MARKUP}[:=]{_MARKUP}true)\b"
+    r"""|rejection_reason["']?\s*:\s*["'](?!["']|none\b|n/?a\b|null\b|not applicable\b)""",
     re.IGNORECASE,
 )
 # Sentences by which a reviewer that gives no verdict line approves, as a whole: words within a sentence may be denied,
@@ -128,7 +130,7 @@ def refusal_in(messages: Sequence[str]) -> str:
 
 
 def objection_in(reply: str) -> str:
-    """The same for a reply that cannot be read. There, verdicts in quotes and code and serious findings count, too."""
+    """The same for a reply that cannot be read. There, verdicts in quotes and fields that object count, too."""
     return refusal_in([reply]) or next((match[0] for match in _OBJECTION.finditer(without_escapes(reply))), "")
 
 

@@ -41,6 +41,9 @@ __all__ = [
 ]
 
 
+_ONLY_A_PERSON = "it is a comment of a person, who alone can withdraw it"
+
+
 @dataclass(slots=True)
 class _LedgerState:
     """The ledger while one review is written into it."""
@@ -54,8 +57,8 @@ class _LedgerState:
     corrected: set[str] = field(default_factory=set)
     # what changed since a waiver; without it, what changed since the last review
     since: Callable[[Waiver], Change | None] | None = None
-    # indices of the groups that say the same as a waived finding about other code
-    outside_waiver: set[int] = field(default_factory=set)
+    # groups that say the same as a waived finding about other code, by index; and that finding
+    outside_waiver: dict[int, str] = field(default_factory=dict)
 
 
 def absorb_review(
@@ -88,7 +91,7 @@ def absorb_review(
             _raise_again(ledger, matches[number], group, rulings_by_id)
     new_groups = {number: group for number, group in enumerate(groups) if number not in matches}
     _open_new(ledger, new_groups, narrow)
-    _settle(ledger, rulings_by_id, set(matches.values()), mechanical)
+    _settle(ledger, rulings_by_id, set(matches.values()), mechanical, places)
     raised_ids = tuple(ledger.ids[index] for index in range(len(remarks)))
     return diff_ledgers(
         findings, ledger.now.values(), notes=ledger.notes, raised_ids=raised_ids, corrected_ids=ledger.corrected
@@ -145,7 +148,7 @@ def _match(
     pairs |= {silent[i]: unpaired_groups[j] for i, j in more_pairs.items()}
     matches = {order[j]: candidates[i] for i, j in pairs.items()}
     not_covered = {n: f for n, f in matches.items() if not _covers(ledger, f, places[f.id], groups[n])}
-    ledger.outside_waiver = {n for n, finding in not_covered.items() if finding.state is FindingState.WAIVED}
+    ledger.outside_waiver = {n: f.id for n, f in not_covered.items() if f.state is FindingState.WAIVED}
     return {number: finding.id for number, finding in matches.items() if number not in not_covered}
 
 
@@ -153,11 +156,15 @@ def _covers(ledger: _LedgerState, finding: Finding, place: Anchor, group: Remark
     """Whether the finding can record the remark: a waived finding, or a check's, does not change by a remark."""
     remark = group.remark
     if finding.state is FindingState.WAIVED:
-        delta = change_since_waiver(finding.waiver, ledger.since, ledger.cycle, ledger.delta)
-        is_same = say_the_same(finding.remark, remark) and is_same_code(delta, place, group.place)
-        is_gone = bool(finding.waiver and finding.waiver.gone)
-        return is_same and not is_gone and not _outgrows(finding, remark)
+        is_same = say_the_same(finding.remark, remark) and _is_waived_code(ledger, finding, place, group.place)
+        return is_same and not _outgrows(finding, remark)
     return not is_check(finding) or remark.severity.rank >= finding.remark.severity.rank
+
+
+def _is_waived_code(ledger: _LedgerState, finding: Finding, old: Anchor, new: Anchor) -> bool:
+    """Whether the code at `new` is that of the waived finding at `old`, as the person saw it."""
+    delta = change_since_waiver(finding.waiver, ledger.since, ledger.cycle, ledger.delta)
+    return not (finding.waiver and finding.waiver.gone) and is_same_code(delta, old, new)
 
 
 def _outgrows(finding: Finding, remark: Remark) -> bool:
@@ -249,13 +256,17 @@ def _narrowed(ledger: _LedgerState, id: str, remark: Remark) -> Remark:
 
 
 def _settle(
-    ledger: _LedgerState, rulings_by_id: dict[str, Ruling], raised_ids: set[str], mechanical: frozenset[str]
+    ledger: _LedgerState,
+    rulings_by_id: dict[str, Ruling],
+    raised_ids: set[str],
+    mechanical: frozenset[str],
+    places: dict[str, Anchor],
 ) -> None:
     """Apply the rulings. Findings without a ruling stay unchanged."""
     for was in ledger.before:
         finding = ledger.now[was.id]
         if was.id not in raised_ids:
-            finding = _ruled(ledger, finding, rulings_by_id.get(was.id))
+            finding = _ruled(ledger, finding, rulings_by_id.get(was.id), places[was.id])
             if finding.alive and was.id not in rulings_by_id and _by_machine(finding, mechanical):
                 finding = replace(
                     finding, state=FindingState.RESOLVED, last_cycle=ledger.cycle, note="no longer reported"
@@ -270,9 +281,11 @@ def _by_machine(finding: Finding, mechanical: frozenset[str]) -> bool:
     return bool(finding.reviewers) and mechanical.issuperset(finding.reviewers)
 
 
-def _ruled(ledger: _LedgerState, finding: Finding, ruling: Ruling | None) -> Finding:
-    if ruling is None or finding.state is FindingState.WAIVED:
+def _ruled(ledger: _LedgerState, finding: Finding, ruling: Ruling | None, place: Anchor) -> Finding:
+    if ruling is None:
         return finding
+    if finding.state is FindingState.WAIVED:
+        return _ruled_though_waived(ledger, finding, ruling, place)
     if ruling.state is RulingState.OPEN:
         return _upheld(finding, ruling, ledger.cycle)
     if finding.state is FindingState.RESOLVED:
@@ -281,8 +294,22 @@ def _ruled(ledger: _LedgerState, finding: Finding, ruling: Ruling | None) -> Fin
         ledger.notes.append(f"{finding.id} was ruled {ruling.state}, but {finding.remark.source} still reports it")
         return finding
     withdrawn = ruling.state is RulingState.INVALID
+    if withdrawn and is_from_person(finding):
+        ledger.notes.append(f"{finding.id} was ruled invalid, but {_ONLY_A_PERSON}")
+        return replace(finding, last_cycle=ledger.cycle, note=f"ruled invalid: {ruling.note}".rstrip(": "))
     note = f"withdrawn: {ruling.note}".rstrip(": ") if withdrawn else ruling.note
     return replace(finding, state=FindingState.RESOLVED, last_cycle=ledger.cycle, note=note)
+
+
+def _ruled_though_waived(ledger: _LedgerState, finding: Finding, ruling: Ruling, place: Anchor) -> Finding:
+    """A waiver stands against a ruling while it covers the code. What a check or a criterion says is not about code."""
+    is_raised_anew = finding.id in ledger.outside_waiver.values()
+    if ruling.state is not RulingState.OPEN or is_raised_anew or is_check(finding) or is_criterion(finding):
+        return finding
+    if _is_waived_code(ledger, finding, place, place):
+        return finding
+    note = f"the code changed since it was waived: {ruling.note}".rstrip(": ")
+    return replace(finding, state=FindingState.REOPENED, waiver=None, note=note)
 
 
 def _upheld(finding: Finding, ruling: Ruling, cycle: int) -> Finding:
@@ -306,6 +333,8 @@ def dispute(findings: tuple[Finding, ...], claims: Iterable[tuple[str, str]], cy
         finding = now.get(id)
         if finding is None or not finding.alive:
             notes.append(f"{id} was disputed but is not open")
+        elif is_from_person(finding):
+            notes.append(f"{id} was disputed, but {_ONLY_A_PERSON}")
         elif not evidence.strip():
             notes.append(f"{id} was disputed without evidence")
         else:

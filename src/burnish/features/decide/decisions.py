@@ -24,6 +24,7 @@ from burnish.errors import Refused
 from burnish.runtime.ports import NullProgress, follow_up, sandbox_policy_of
 from burnish.runtime.reader import refuse_inside_phase
 from burnish.runtime.requests import RunRequest
+from burnish.runtime.tasks import expire_waivers
 
 if TYPE_CHECKING:
     from burnish.runtime.app import App
@@ -49,6 +50,7 @@ def decide(app: App, task_id: int, answer: GateDecision, *, via: str = "cli") ->
     """`burnish decide`; the web and the terminal's interface do the same."""
     refuse_inside_phase()
     app.event_log.refuse_if_held(task_id)
+    expire_waivers(app)
     task = app.store.task(app.key, task_id)
     policy, person = app.policy(task), Actor(app.person, via)
     approval = app.store.approval(app.key, task_id)
@@ -117,6 +119,7 @@ def done(app: App, task_id: int, grounds: OverrideReasons | None, *, commit: str
     if commit:
         overriding.check_seen(app.repository, app.store.history(app.key, task_id), commit)
     app.event_log.refuse_if_held(task_id)
+    expire_waivers(app)
     task = app.store.task(app.key, task_id)
     policy = app.policy(task)
     actions.void_stale(app.event_log, app.repository, task, policy)
@@ -129,6 +132,7 @@ def done(app: App, task_id: int, grounds: OverrideReasons | None, *, commit: str
 def done_overrides(app: App, task_id: int) -> bool:
     """True if `done` would override a review; raises if `done` is not possible."""
     app.event_log.refuse_if_held(task_id)
+    expire_waivers(app)
     task = app.store.task(app.key, task_id)
     if task.status is Status.CODE_REVIEW and restore_approval(app.event_log, app.repository, task, app.policy(task)):
         task = app.store.task(app.key, task_id)

@@ -24,6 +24,7 @@ from burnish.git.owned_files import last_work, plain_tree
 from burnish.git.refs import read_ref
 from burnish.git.target_branch import target_ref
 from burnish.runtime.lost_branches import settle_task
+from burnish.runtime.tasks import expire_waivers
 
 if TYPE_CHECKING:
     from burnish.runtime.app import App
@@ -84,6 +85,7 @@ def merge_candidate(app: App, task_id: int, *, act: str = "merged") -> MergeCand
 
     `act`: what cannot be done with it, for the message.
     """
+    expire_waivers(app)
     task = settle_task(app, task_id)
     if task.status is Status.CODE_REVIEW and restore_approval(app.event_log, app.repository, task, app.policy(task)):
         task = app.store.task(app.key, task_id)

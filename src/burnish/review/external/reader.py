@@ -323,6 +323,7 @@ _HEADING = re.compile(
 )
 # what may follow an unconditional verdict: nothing, or a new clause
 _CLAUSE = re.compile(r"[\s*_`✅❌⛔🔴🟢🟡!]*(?:$|[.,;:!–—(]|-{1,2}[ \t]|[*_`]{1,4}[ \t])")
+_EMPTY_BOX = re.compile(r"\[[ \t]*\]")
 _CHOICE = re.compile(r"→|->|\||[ \t]/[ \t]|\bor\b[ \t]+(?:approved?|reject|changes|request)", re.IGNORECASE)
 
 
@@ -373,7 +374,7 @@ def _read(number: int, text: str, match: re.Match[str]) -> VerdictLine:
     certain = bool(_CLAUSE.match(rest)) and not _CHOICE.search(rest)
     certain = certain and bool(_ROUND_WORDS.fullmatch(match.groupdict().get("round") or ""))
     if verdict is Verdict.APPROVED:
-        certain = certain and not is_conditional(rest)
+        certain = certain and not is_conditional(rest) and not _EMPTY_BOX.search(text[: match.start("word")])
     return VerdictLine(number, text, verdict, certain)
 
 
