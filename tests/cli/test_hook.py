@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -829,6 +830,15 @@ def test_hooks_path_is_respected_and_husky_is_noticed(person: Person) -> None:
     assert last(commit(person, "x = 1\n"))["passed"]
     person.types("hook", "uninstall", "git")
     assert (folder / "post-commit").read_text() == '#!/usr/bin/env sh\n. "$(dirname "$0")/h"\n'
+
+
+def test_a_folder_of_hooks_that_is_a_link_is_named(person: Person, tmp_path: Path) -> None:
+    hooks = person.repo.path / ".git" / "hooks"
+    shutil.rmtree(hooks, ignore_errors=True)
+    (tmp_path / "shared").mkdir()
+    hooks.symlink_to(tmp_path / "shared")
+    person.types("hook", "install", "git")
+    assert f"{tmp_path / 'shared' / 'post-commit'} (core.hooksPath or a link) serves every repository" in person.err
 
 
 def test_commits_of_a_rebase_and_of_agents_are_not_reviewed(person: Person, monkeypatch: pytest.MonkeyPatch) -> None:
