@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -153,6 +154,21 @@ def test_the_settings_say_how_often(agent: Agent) -> None:
     assert "round 1 of 1" in agent.stops()["reason"]
     agent.works("y = 2\n")
     assert agent.stops() is None
+    # it was let go, and nobody approved what it leaves
+    assert "Stop hook of claude" in agent.person.types("inbox")
+    assert "without an approval, after round 1" in agent.person.types("hook", "last", code=3)
+    agent.person.agent("judge", APPROVES)
+    agent.session = "s-2"
+    assert agent.stops() is None
+    assert "Stop hook" not in agent.person.types("inbox")
+
+
+def test_an_agent_that_stops_again_without_a_change_after_a_refusal_is_in_the_inbox(agent: Agent) -> None:
+    agent.works()
+    assert agent.stops() is not None
+    assert "Stop hook" not in agent.person.types("inbox")
+    assert agent.stops() is None
+    assert "Stop hook of claude" in agent.person.types("inbox")
 
 
 @pytest.mark.long
@@ -353,6 +369,25 @@ def test_commits_that_existed_before_the_session_are_not_the_agents(
     repo.git("checkout", "-q", "main")
     repo.git("reset", "-q", "--hard", "side")
     assert agent.stops() is None and asked() == 0
+
+
+def test_a_clock_that_was_set_back_after_the_last_review_hides_no_commit_of_the_next_session(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent.person.agent("judge", APPROVES)
+    agent.works("x = 1\n")
+    assert agent.stops() is None
+    agent.person.repo.commit({}, "approved")
+    (record,) = Path(os.environ["BURNISH_HOME"]).glob("hooks/stops/*/claude.json")
+    record.write_text(json.dumps({**json.loads(record.read_text()), "at": time.time() + 86_400}))
+    time.sleep(1.1)  # git's log of HEAD counts in seconds
+    start = time.time()
+    monkeypatch.setattr("burnish.features.hooks.stop.program_start", lambda name: start)
+    agent.session = "s-2"
+    agent.person.agent("judge", REJECTS)
+    agent.works()
+    agent.person.repo.commit({}, "of the agent")
+    assert agent.stops() is not None
 
 
 def test_another_git_folder_in_its_place_is_reported(agent: Agent) -> None:
@@ -731,6 +766,20 @@ def test_an_approval_is_not_that_of_a_commit_which_was_made_without_the_hook(per
     assert (said["commit"], said["is_checked_out"]) == (sha, False)
 
 
+def test_a_commit_after_the_clock_was_set_back_is_the_last_one(person: Person) -> None:
+    person.agent("judge", APPROVES)
+    person.types("hook", "install", "git")
+    sha = commit(person, "x = 1\n")
+    assert last(sha)["passed"]
+    (record,) = Path(os.environ["BURNISH_HOME"]).glob(f"hooks/commits/*/{sha}.json")
+    tomorrow = time.time() + 86_400
+    record.write_text(json.dumps({**json.loads(record.read_text()), "asked": tomorrow, "finished": tomorrow + 1}))
+    person.agent("judge", REJECTS)
+    newer = commit(person, "x = 1 / 0\n")
+    assert not last(newer)["passed"]
+    assert newer[:10] in person.types("inbox")
+
+
 @pytest.mark.slow
 def test_an_existing_hook_still_runs_and_comes_back_as_it_was(person: Person, tmp_path: Path) -> None:
     person.agent("judge", APPROVES)
@@ -781,6 +830,15 @@ def test_hooks_path_is_respected_and_husky_is_noticed(person: Person) -> None:
     assert last(commit(person, "x = 1\n"))["passed"]
     person.types("hook", "uninstall", "git")
     assert (folder / "post-commit").read_text() == '#!/usr/bin/env sh\n. "$(dirname "$0")/h"\n'
+
+
+def test_a_folder_of_hooks_that_is_a_link_is_named(person: Person, tmp_path: Path) -> None:
+    hooks = person.repo.path / ".git" / "hooks"
+    shutil.rmtree(hooks, ignore_errors=True)
+    (tmp_path / "shared").mkdir()
+    hooks.symlink_to(tmp_path / "shared")
+    person.types("hook", "install", "git")
+    assert f"{tmp_path / 'shared' / 'post-commit'} (core.hooksPath or a link) serves every repository" in person.err
 
 
 def test_commits_of_a_rebase_and_of_agents_are_not_reviewed(person: Person, monkeypatch: pytest.MonkeyPatch) -> None:

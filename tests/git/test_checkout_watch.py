@@ -179,6 +179,17 @@ def test_the_index_counts_by_its_entries_and_tags_by_what_they_point_to(world: G
     assert changed_by("replace", "-f", blob, other) == [f".git/refs/replace/{blob}"]
 
 
+def test_a_change_of_a_split_index_is_named(world: GitWorld) -> None:
+    user_repo, project = world.repo, world.project
+    user_repo.commit({"app.py": "1\n", "b.py": "1\n"})
+    user_repo.git("update-index", "--split-index")
+    tracked = ["app.py", "b.py"]
+    before = read_checkouts(project, tracked)
+    assert changed_checkouts(project, before, read_checkouts(project, tracked), tracked) == []
+    user_repo.git("update-index", "--assume-unchanged", "b.py")
+    assert changed_checkouts(project, before, read_checkouts(project, tracked), tracked) == [".git/index"]
+
+
 def test_a_deleted_folder_that_has_tracked_files_is_named_although_git_ignores_it(world: GitWorld) -> None:
     user_repo, project = world.repo, world.project
     user_repo.commit({".gitignore": "build\n", "app.py": "1\n"})

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from burnish.errors import BadInput
+from burnish.features.hooks.commits import head_of
 from burnish.git.discovery import discover
 from burnish.git.objects import borrowed_objects, read_files
 from burnish.git.project import open_project
@@ -135,6 +136,25 @@ def test_a_pipe_in_the_place_of_a_ref_ends_in_bounded_time(user_repo: UserRepo, 
     os.mkfifo(user_repo.path / ".git/refs/heads/pipe")
     with pytest.raises(BadInput, match="pipe is a pipe or a device"):
         project.user_git("for-each-ref")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", ["the checked-out branch", "an object", "an object that burnish's git reads"])
+def test_a_pipe_that_git_opens_ends_in_bounded_time(user_repo: UserRepo, hermetic: Path, place: str) -> None:
+    found = discover(user_repo.path)
+    project = open_project(found, home=hermetic / "burnish", key="repo")
+    tree = user_repo.git("rev-parse", "HEAD^{tree}")
+    name = "refs/heads/main" if place == "the checked-out branch" else f"objects/{tree[:2]}/{tree[2:]}"
+    target = user_repo.path / ".git" / name
+    target.unlink()
+    os.mkfifo(target)
+    with pytest.raises(BadInput, match="is a pipe or a device"):
+        if place == "the checked-out branch":
+            head_of(found)
+        elif place == "an object":
+            project.user_git("cat-file", "tree", tree)
+        else:
+            project.git("cat-file", "tree", tree)
 
 
 def test_a_path_that_leads_out_of_the_tree_has_no_content(world: GitWorld) -> None:

@@ -11,6 +11,7 @@ import pytest
 from burnish.features.server.background_runs import keep
 from burnish.git.files import disk_usage
 from burnish.proc.folders import private_folder, remove_folder
+from testing.other_user import as_ordinary_user, open_directory
 
 
 @pytest.fixture(autouse=True)
@@ -63,3 +64,30 @@ def test_folders_nested_deeper_than_python_calls_itself_are_measured_and_removed
     assert disk_usage(top) > 0
     remove_folder(top)
     assert not top.exists() and (tmp_path / "outside").is_dir()
+
+
+@pytest.mark.parametrize("depth", [1, 3000])
+def test_nested_folders_without_rights_are_removed(depth: int) -> None:
+    """An author can leave them in the copy of its login; the run ended with an error, or a part of the copy stayed."""
+    with open_directory() as place:
+
+        def left() -> list[str]:
+            os.umask(0o022)
+            top = place / "top"
+            (top / "locked" / "below" / "deepest").mkdir(parents=True)
+            (top / "locked" / "below" / "file").write_text("")
+            handle = os.open(top, os.O_RDONLY)
+            for _ in range(depth):
+                os.mkdir("d", dir_fd=handle)
+                below = os.open("d", os.O_RDONLY, dir_fd=handle)
+                os.close(handle)
+                handle = below
+            os.mkdir("last", 0o000, dir_fd=handle)
+            os.fchmod(handle, 0o500)
+            os.close(handle)
+            for folder in ("locked/below/deepest", "locked/below", "locked"):
+                (top / folder).chmod(0o000)
+            remove_folder(top)
+            return [entry.name for entry in place.iterdir()]
+
+        assert as_ordinary_user(left) == []

@@ -181,7 +181,7 @@ def _last(as_json: bool) -> int:
     elif not failed_stops:
         say("No commit has been reviewed yet. To review each commit: burnish hook install git")
     for one in [] if as_json else failed_stops:
-        say(paint(f"The review of the last stop of {one.agent} failed ({one.since}):", "red", on=coloured(sys.stdout)))
+        say(paint(f"At the last stop of {one.agent} ({one.since}):", "red", on=coloured(sys.stdout)))
         say(clean(one.why))
     if failed_stops and (review is None or review.state != "done" or review.passed):
         return 3

@@ -133,7 +133,9 @@ def _is_comparable(name: str, before: CheckoutState, after: CheckoutState, track
 
 
 def _differ(project: Project, old_index: object, new_index: object) -> bool:
-    return _index_entries(project, old_index) != _index_entries(project, new_index)
+    old, new = _index_entries(project, old_index), _index_entries(project, new_index)
+    # git cannot read a split index here, because its shared part stays in the user's git folder
+    return old is None or new is None or old != new
 
 
 def _index_entries(project: Project, data: object) -> bytes | None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from burnish.errors import BadInput
+from burnish.folder_walk import walk_folders
 from burnish.proc.own_programs import record_checkout
 from burnish.regular_files import read_regular
 
@@ -101,6 +102,16 @@ def refuse_special_files(
                 f"{folder / name} is a pipe or a device, on which git would hang.",
                 hint="Remove it, and try again.",
             )
+
+
+def refuse_special_refs_and_objects(git_dir: Path) -> None:
+    """The same for all files of refs and objects, also borrowed ones. Takes as long as git on a large repository."""
+    pointer = _read(git_dir / "commondir").strip()
+    objects = (git_dir / pointer).resolve() / "objects"
+    lines = _read(objects / "info" / "alternates").splitlines()
+    for top in (git_dir / "refs", objects.parent / "refs", objects, *(objects / line for line in lines)):
+        for folder, _, names in walk_folders(top):
+            refuse_special_files(Path(folder), names, follow=True)
 
 
 def _refuse_foreign_files(git_dir: Path) -> None:

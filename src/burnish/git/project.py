@@ -15,7 +15,7 @@ from pathlib import Path, PurePath
 from burnish.errors import PhaseFailed
 from burnish.folder_walk import walk_folders
 from burnish.git import lfs
-from burnish.git.discovery import FoundRepository, refuse_special_files
+from burnish.git.discovery import FoundRepository, refuse_special_files, refuse_special_refs_and_objects
 from burnish.git.files import disk_errors, write_if_changed
 from burnish.git.run import bare_env, git
 from burnish.proc.capture import Captured
@@ -27,8 +27,6 @@ _HEADS = ("attributes/HEAD", "HEAD")
 # scopes of git settings that the user wrote for all repositories
 _USER_SCOPES = ("system", "global")
 _NO_BRANCH = b"ref: refs/heads/none\n"
-# seconds after which burnish checks what a git process waits for
-SLOW_GIT = 5.0
 # never committed automatically; a tracked file stays tracked
 SECRETS = """\
 .env
@@ -105,11 +103,9 @@ class Project:
             "GIT_OBJECT_DIRECTORY": str(objects or self.objects),
         }
         # always set: the default, `index` in the git dir, is a folder here
-        slow = None
         env["GIT_INDEX_FILE"] = str(index or self.own / "no-index")
         if work_tree is not None:
             refuse_special_files(work_tree)
-            slow = (SLOW_GIT, functools.partial(_refuse_special_files_below, work_tree))
             env["GIT_WORK_TREE"] = str(work_tree)
         if not alone:
             stores = (self.user_objects, *((borrow,) if borrow else ()))
@@ -120,15 +116,19 @@ class Project:
             env=env | lfs.ENV,
             stdin=stdin,
             ok=ok,
-            slow=slow,
+            when_slow=functools.partial(self._refuse_special_files, work_tree),
             durable=durable and self.store is None,
         )
+
+    def _refuse_special_files(self, work_tree: Path | None) -> None:
+        if work_tree is not None:
+            _refuse_special_files_below(work_tree)
+        refuse_special_refs_and_objects(self.git_dir)
 
     def user_git(self, *args: str, here: bool = False, stdin: bytes = b"", ok: tuple[int, ...] = (0,)) -> Captured:
         """Run git in the user's git dir, to read and update refs only: nothing that reads work tree files."""
         env = bare_env(self.own) | {"GIT_DIR": str(self.git_dir if here else self.common_dir)}
-        slow = (SLOW_GIT, functools.partial(_refuse_special_refs, self.common_dir))
-        return git(*args, cwd=self.own, env=env, stdin=stdin, ok=ok, slow=slow)
+        return git(*args, cwd=self.own, env=env, stdin=stdin, ok=ok)
 
 
 def _refuse_special_files_below(work_tree: Path) -> None:
@@ -137,12 +137,6 @@ def _refuse_special_files_below(work_tree: Path) -> None:
         if ".git" in names:
             names.remove(".git")
         refuse_special_files(Path(folder))
-
-
-def _refuse_special_refs(common_dir: Path) -> None:
-    """The same for files of refs; only done when git is slow."""
-    for folder, _, names in walk_folders(common_dir / "refs"):
-        refuse_special_files(Path(folder), names, follow=True)
 
 
 def quoted(path: Path) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 from burnish.core.status import ErrorCode
 from burnish.durability import is_sync_enabled
 from burnish.errors import BurnishError, PhaseFailed
+from burnish.git.discovery import refuse_special_refs_and_objects
 from burnish.proc.capture import Captured, capture
 from burnish.proc.file_systems import FULL_DISK_MESSAGES, is_full
 from burnish.proc.own_programs import find_own_program, own_path
@@ -41,6 +42,8 @@ _READING = frozenset(
 )
 
 
+# seconds after which burnish checks whether a git process waits for a pipe
+SLOW_GIT = 5.0
 _FULL_DISK_MESSAGES = (*FULL_DISK_MESSAGES, "File too large")
 _PLACES = ("GIT_DIR", "GIT_OBJECT_DIRECTORY", "GIT_INDEX_FILE", "GIT_WORK_TREE")
 # exit codes of git when it cannot read an object
@@ -127,19 +130,30 @@ def git(
     stdin: bytes = b"",
     ok: tuple[int, ...] = (0,),
     timeout: float = 600.0,
-    slow: tuple[float, Callable[[], None]] | None = None,
+    when_slow: Callable[[], None] | None = None,
     durable: bool = True,
 ) -> Captured:
-    """Run git with an environment from `bare_env`; raises PhaseFailed with git's message if the exit code is not ok."""
+    """Run git with an environment from `bare_env`; raises PhaseFailed with git's message if the exit code is not ok.
+
+    `when_slow` is called once if git takes longer than SLOW_GIT seconds; what it raises ends git.
+    """
     command = args[2] if args[0] == "-c" else args[0]
     calls.count(command)
     options = (*HARDENED, *_durability(command, durable=durable))
     argv = [os.fsencode(arg) for arg in (_program(env["PATH"]), *options, *args)]
-    result = capture(argv, cwd=cwd, env=env, stdin=stdin, timeout=timeout, slow=slow)
+    check = functools.partial(_refuse_what_git_hangs_on, env.get("GIT_DIR", ""), when_slow)
+    result = capture(argv, cwd=cwd, env=env, stdin=stdin, timeout=timeout, slow=(SLOW_GIT, check))
     if result.exit_code not in ok:
         folders = [cwd, *(Path(env[name]) for name in _PLACES if name in env)]
         raise failure(command, result, folders=folders)
     return result
+
+
+def _refuse_what_git_hangs_on(git_dir: str, when_slow: Callable[[], None] | None) -> None:
+    if when_slow:
+        when_slow()
+    if git_dir:
+        refuse_special_refs_and_objects(Path(git_dir))
 
 
 def failure(command: str, result: Captured, *, folders: Sequence[Path] = ()) -> PhaseFailed:

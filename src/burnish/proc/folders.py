@@ -51,7 +51,7 @@ def remove_folder(folder: Path) -> None:
             if _is_folder(target):
                 target.chmod(0o700)
         if _is_folder(Path(name)):
-            shutil.rmtree(name, ignore_errors=True)
+            _remove_deep(Path(name))
         else:
             Path(name).unlink(missing_ok=True)
 
@@ -63,7 +63,7 @@ def remove_folder(folder: Path) -> None:
 
 
 def _remove_deep(folder: Path) -> None:
-    """Remove folders nested deeper than the recursion limit: each is moved to the top first."""
+    """Remove folders without rights or nested deeper than the recursion limit: each is moved to the top first."""
     empty_folders, pending, number = [], [folder], 0
     while pending:
         here = pending.pop()
@@ -71,12 +71,14 @@ def _remove_deep(folder: Path) -> None:
         empty_folders.append(here)
         for entry in list(os.scandir(here)):
             if not entry.is_dir(follow_symlinks=False):
-                Path(entry.path).unlink()
+                Path(entry.path).unlink(missing_ok=True)
             elif here == folder:
                 pending.append(Path(entry.path))
             else:
                 while os.path.lexists(target := folder / f"removed-{number}"):
                     number += 1
+                # a folder that its owner may not write cannot be moved to another one
+                Path(entry.path).chmod(0o700)
                 pending.append(Path(entry.path).rename(target))
     for one in reversed(empty_folders):
         one.rmdir()

@@ -37,6 +37,7 @@ class CommitReview:
 
     commit: str
     root: str
+    # their order
     asked: float
     state: str = "waiting"
     verdict: str | None = None
@@ -74,6 +75,10 @@ class CommitReviews:
             except (OSError, ValueError, TypeError, KeyError):
                 continue  # written by another version, or gone meanwhile
         return sorted(found, key=lambda review: review.asked)
+
+    def next_time(self) -> float:
+        """Now; later than all others also if the clock was set back."""
+        return max([time.time(), *(review.asked + 0.001 for review in self.all())])
 
     def latest(self, head: str | None) -> CommitReview | None:
         """Of the commit that is checked out; else the one that was asked for last."""
@@ -148,7 +153,7 @@ def on_commit(
 ) -> None:
     """Put the commit in the queue, and work through it unless somebody is at it already."""
     reviews = CommitReviews.of(found)
-    reviews.keep(CommitReview(commit, os.fspath(found.root), time.time()))
+    reviews.keep(CommitReview(commit, os.fspath(found.root), reviews.next_time()))
     reviews.leave_out_oldest()
     misses = 0
     # Looked at again after the turn is given back: one may have come when its owner had just looked. And tried more

@@ -243,12 +243,14 @@ def _refuse_foreign(path: Path, data: bytes) -> None:
 
 def _notes(found: FoundRepository, path: Path, data: bytes | None) -> tuple[str, ...]:
     notes = []
+    # the folder may also be a link
+    real = path.resolve()
     text = (data or b"") + os.fsencode(path)
     owner = next((name for name, word in _MANAGERS.items() if word in text), "")
     if owner:
         notes.append(f"{owner} manages the hooks here. When it rewrites them, install burnish's again.")
-    elif path.is_relative_to(found.root) and not path.is_relative_to(found.common_dir):
-        notes.append(f"{path} lies in the checkout (core.hooksPath): see that you do not commit it by mistake.")
-    elif not path.is_relative_to(found.common_dir):
-        notes.append(f"{path} (core.hooksPath) serves every repository that names it, not only this one.")
+    elif real.is_relative_to(found.root) and not real.is_relative_to(found.common_dir):
+        notes.append(f"{real} lies in the checkout (core.hooksPath or a link): do not commit it by mistake.")
+    elif not real.is_relative_to(found.common_dir):
+        notes.append(f"{real} (core.hooksPath or a link) serves every repository that names it, not only this one.")
     return tuple(notes)

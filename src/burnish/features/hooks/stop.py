@@ -36,7 +36,7 @@ from burnish.git.project import Project
 from burnish.git.review_target import CommitRange, ReviewTarget, choose
 from burnish.git.run import READ_FAILED, bare_env, git
 from burnish.git.working_tree import private_project
-from burnish.proc.identity import program_start
+from burnish.proc.identity import boot_id, boot_time, program_start
 from burnish.proc.inside import inside_phase
 from burnish.proc.text import clean_text
 from burnish.regular_files import read_below, read_regular
@@ -138,21 +138,24 @@ def _review(hook: StopHook, stopping: StopEvent, found: FoundRepository, stops: 
     trust.require()
     most = load_settings(trust).hook.max_rounds
     with remembered(home_of() / "hooks" / "sessions", hook.name, stopping.session, found.root) as memory:
+        look = _look(found, memory.base or commit_before(found, _session_start(hook, found)))
         if memory.rounds >= most:
             say(f"This session was held up {most} times, which is as often as hook.max_rounds allows.")
+            _record_unapproved(hook, found, memory, look)
             return ""
-        look = _look(found, memory.base or commit_before(found, _session_start(hook, found)))
         base = _worth_a_review(look, memory, say)
         if look.is_base_gone:
             say(f"{BASE_GONE}: a person should look.")
             _record(hook, found, f"not everything was seen. {BASE_GONE}.")
         if base is None:
+            _record_unapproved(hook, found, memory, look)
             return ""
         with limited(stops, seconds=GIVE_UP) as stop:
             review = review_change(found.root, base, flags={}, tests=None, stop=stop, say=say)
         record_review(hook, found, review, look)
         memory.tree, memory.passed = review.pair.new.tree, review.passed
-        if not _holds_up(review, say):
+        memory.is_refused = _holds_up(review, say)
+        if not memory.is_refused:
             if look.unseen:
                 say(f"{_unseen_words(look.unseen)}: a person should look.")
             return ""
@@ -169,10 +172,11 @@ _COMMIT_ID = re.compile(rb"[0-9a-f]{40,64}")
 def _session_start(hook: StopHook, found: FoundRepository) -> float | None:
     """The earliest time at which this session can have begun to commit what no stop has reviewed."""
     start = program_start(hook.name)
-    try:
-        last_review = float(json.loads(read_regular(_record_file(hook, found)) or b"")["at"])
-    except (OSError, ValueError, TypeError, KeyError):
-        last_review = 0.0
+    last_review = 0.0
+    with suppress(OSError, ValueError, TypeError, KeyError):
+        record = json.loads(read_regular(_record_file(hook, found)) or b"")
+        # an earlier boot was before the program was started
+        last_review = boot_time() + float(record["since_boot"]) if record["boot"] == boot_id() else 0.0
     # one process can have several sessions, one after the other
     return None if start is None else max(start, last_review)
 
@@ -387,6 +391,13 @@ def record_failure(hook: StopHook, found: FoundRepository, error: Exception) -> 
     _record(hook, found, f"its review failed: {words.strip()}{advice}")
 
 
+def _record_unapproved(hook: StopHook, found: FoundRepository, memory: HookSession, look: _Look) -> None:
+    """The agent may stop with a change that its last review refused, or that came after the last round."""
+    pair = look.pair
+    if memory.rounds and pair.new.tree != pair.old.tree and (memory.is_refused or pair.new.tree != memory.tree):
+        _record(hook, found, f"it stopped without an approval, after round {memory.rounds} of review")
+
+
 def _record_file(hook: StopHook, found: FoundRepository) -> Path:
     return stops_folder(home_of(), found.common_dir) / f"{hook.name}.json"
 
@@ -394,7 +405,10 @@ def _record_file(hook: StopHook, found: FoundRepository) -> Path:
 def _record(hook: StopHook, found: FoundRepository, trouble: str) -> None:
     """Nothing here may keep the agent from stopping: a full disk least of all."""
     path = _record_file(hook, found)
-    record = {"agent": hook.name, "at": time.time(), "trouble": secrets_from_environment().redact(trouble)}
+    now = time.time()
+    record = {"agent": hook.name, "at": now, "trouble": secrets_from_environment().redact(trouble)}
+    # The clock may be set back before the next session begins.
+    record |= {"boot": boot_id(), "since_boot": now - boot_time()}
     with suppress(Exception):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_whole(path, json.dumps(record).encode())
@@ -417,6 +431,8 @@ class HookSession:
     # the tree that was reviewed last, and whether it was approved
     tree: str = ""
     passed: bool = False
+    # whether it held the agent up
+    is_refused: bool = False
     # the commit that the session's work is compared with
     base: str | None = None
 
