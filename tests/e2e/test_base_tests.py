@@ -159,6 +159,19 @@ def test_each_way_to_move_the_expectation_is_named(tmp_path: Path, name: str) ->
 
 
 @pytest.mark.slow
+def test_an_added_line_that_ends_a_script_of_tests_is_named(tmp_path: Path) -> None:
+    files = {"tests/test_calc.sh": "set -e\npython3 -c 'import calc; assert calc.add(1, 2) == 3'\n"}
+    lab = laboratory(
+        tmp_path,
+        f"{BREAK}edit('tests/test_calc.sh', 'set -e', 'exit 0\\nset -e')\n",
+        files,
+        test="sh tests/test_calc.sh",
+    )
+    said = " ".join(lab.burnish("run", code=None).err.split())
+    assert "1 test of the base fails with this change, which edits tests/test_calc.sh" in said, said
+
+
+@pytest.mark.slow
 def test_a_change_that_edits_no_test_runs_the_tests_once(tmp_path: Path) -> None:
     author = (
         EDIT

@@ -24,7 +24,7 @@ from burnish.core.policy import Policy, is_test
 class EditedTests:
     """What a change edits of the tests of its base, and how to undo that in its tree."""
 
-    # the files that are edited or deleted; no new files, and no files that have only more lines
+    # the files that are edited or deleted, and new ones that may replace code
     paths: tuple[str, ...] = ()
     # all files of tests as they are at the base; new ones are removed, since they may need what is undone
     entries: tuple[TreeEntry, ...] = ()
