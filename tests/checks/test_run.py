@@ -168,6 +168,13 @@ def test_a_later_run_below_one_command_does_not_hide_the_failures_of_an_earlier_
         assert report.partial
 
 
+def test_expected_failures_of_unittest_are_skipped_and_not_failed(cwd: Path) -> None:
+    text = "import unittest\n\n\nclass T(unittest.TestCase):\n    def test_a(self):\n        pass\n\n"
+    text += "    @unittest.expectedFailure\n    def test_b(self):\n        self.fail()\n"
+    report = run_one(CheckSpec("test", f"{sys.executable} -m unittest"), lay(cwd, {"test_u.py": text}))
+    assert (report.status, report.counts) == (CheckStatus.PASSED, Counts(total=2, passed=1, failed=0, skipped=1))
+
+
 def test_one_run_below_a_script_is_counted_once(cwd: Path) -> None:
     report = run_one(CheckSpec("test", "sh test.sh"), lay(cwd, {**TESTS, "test.sh": f"{' '.join(PYTEST)}\n"}))
     assert report.counts == Counts(total=4, passed=1, failed=2, skipped=1)
