@@ -209,6 +209,15 @@ def test_what_cannot_be_started_is_an_error_and_never_passed(cwd: Path, command:
     assert report.error
 
 
+@pytest.mark.parametrize("name", ["test", "lint"])
+def test_a_module_that_python_does_not_have_is_an_error_and_no_old_failure(cwd: Path, name: str) -> None:
+    report = run_one(CheckSpec(name, f"{sys.executable} -m no_such_tool src"), cwd)
+    why = f"no_such_tool is not installed for this python; see workspace.setup and checks.{name}."
+    assert (report.status, report.error) == (CheckStatus.ERROR, why)
+    own = f"{sys.executable} -c 'import no_such_module'"
+    assert run_one(CheckSpec(name, own), cwd).status is CheckStatus.FAILED
+
+
 @pytest.mark.slow
 def test_a_check_that_takes_too_long_is_an_error(cwd: Path) -> None:
     report = run_one(CheckSpec("test", "echo begun; sleep 60", timeout_seconds=3), cwd)
