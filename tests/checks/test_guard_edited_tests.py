@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 import pytest
 
+from burnish.checks.guard.commands import possible_test_programs, test_programs
 from burnish.checks.guard.edited_tests import data_of_tests, edited_tests, with_old_constants
 from burnish.checks.guard.expected_values import split_tests
 from burnish.core.base_tests import EditedTests
@@ -177,6 +178,27 @@ HARMLESS = {
 def test_new_modules_of_tests_that_replace_nothing_do_not_count(name: str) -> None:
     path, text = HARMLESS[name]
     assert edited({"calc.py": "a + b\n"}, {path: text, "calc.py": "a - b\n"}) == EditedTests()
+
+
+MAKEFILE = "PY = python3\nall: calc\n\ntest: run_tests\n\t@$(PY) tools/check.py\n\t./run_tests\n\nserve:\n\tpython3 test_server.py\n"
+PACKAGE = '{"scripts": {"test": "node verify.js", "start": "node check-server.js"}}'
+
+
+@pytest.mark.parametrize(
+    ("paths", "commands", "found"),
+    [
+        (["tools/check.py", "run_tests.c", "test_server.py"], ["make test"], ["tools/check.py", "run_tests.c"]),
+        (["verify.js", "check-server.js"], ["npm test"], ["verify.js"]),
+        (["ci/test.sh", "check.sh"], ["sh ./ci/test.sh"], ["ci/test.sh"]),
+        (["wc.py"], ["python3 wc.py < in.txt | diff - out.txt"], []),
+    ],
+)
+def test_programs_that_commands_of_tests_start_are_tests(
+    paths: list[str], commands: list[str], found: list[str]
+) -> None:
+    change = change_between(dict.fromkeys(paths, "a\n"), dict.fromkeys(paths, "b\n"))
+    files = {"Makefile": MAKEFILE, "package.json": PACKAGE}
+    assert sorted(test_programs(possible_test_programs(change), commands, files)) == sorted(found)
 
 
 LIMITS = "NAME = 'a'\nTOLERANCE = 0.01\n\ndef close(a, b):\n    return abs(a - b) < TOLERANCE\n"

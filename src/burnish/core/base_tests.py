@@ -92,7 +92,7 @@ def judge_base_tests(edits: EditedTests, now: CheckReport, baseline: CheckReport
     if comparison.broken:
         whole = TestFailure(f"{now.name} (exit code {now.exit_code}, no single tests)", "failed", now.tail)
         return BaseTests(edits.paths, (whole,))
-    return BaseTests(edits.paths, unknown=comparison.uncountable)
+    return BaseTests(edits.paths, unknown=comparison.uncountable, output_note=comparison.output_note)
 
 
 # pytest-cov, coverage, jest, and nyc, c8 and vitest
