@@ -191,6 +191,7 @@ PACKAGE = '{"scripts": {"test": "node verify.js", "start": "node check-server.js
         (["verify.js", "check-server.js"], ["npm test"], ["verify.js"]),
         (["ci/test.sh", "check.sh"], ["sh ./ci/test.sh"], ["ci/test.sh"]),
         (["wc.py"], ["python3 wc.py < in.txt | diff - out.txt"], []),
+        (["check.py"], ["make check"], []),
     ],
 )
 def test_programs_that_commands_of_tests_start_are_tests(

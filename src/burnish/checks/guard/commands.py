@@ -269,8 +269,11 @@ def test_programs(paths: Sequence[str], commands: Sequence[str], build_files: Ma
     for path, text in build_files.items():
         is_json = path.endswith(".json")
         lines += (script_parts(load_json(text)[0], commands) if is_json else makefile_parts(text, commands)).values()
-    words = {posixpath.normpath(word) for line in lines for word in re.split(r"[\s;&|()<>'\"\\=]+", line) if word}
-    return tuple(path for path in paths if {path, posixpath.splitext(path)[0]} & words)
+    words = {word for line in lines for word in re.split(r"[\s;&|()<>'\"\\=]+", line) if word}
+    named = set(map(posixpath.normpath, words))
+    # `check` alone may be a target of make
+    compiled = {posixpath.normpath(word) for word in words if "/" in word}
+    return tuple(path for path in paths if path in named or posixpath.splitext(path)[0] in compiled)
 
 
 test_programs.__test__ = False  # type: ignore[attr-defined]
