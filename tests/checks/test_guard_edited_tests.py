@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 import pytest
 
+from burnish.checks.guard.commands import possible_test_programs, test_programs
 from burnish.checks.guard.edited_tests import data_of_tests, edited_tests, with_old_constants
 from burnish.checks.guard.expected_values import split_tests
 from burnish.core.base_tests import EditedTests
@@ -25,7 +26,7 @@ RUST_TEST = "    #[test]\n    fn adds_zero() {\n        assert_eq!(add(0, 0), 0)
 C = "int main(void) {\n  assert(add(1, 2) == 3);\n  return 0;\n}\n"
 PERL = "use Test::More;\n\nis(add(1, 2), 3);\n\ndone_testing;\n"
 CLASS = "class T:\n    def test_a(self):\n        assert f(1)\n\n    def test_b(self):\n        assert f(2)\n"
-METHOD = "    def test_c(self):\n        assert f(3)\n\n    def test_b"
+SHELL = '#!/bin/sh\nset -e\n[ "$(./add 1 2)" = 3 ]\n'
 JS = "describe('a', () => {\n  it('x', () => {\n    f();\n  });\n});\n"
 
 
@@ -77,6 +78,26 @@ EDITS: dict[str, tuple[str, str, str]] = {
         PERL,
         PERL.replace("is(", "=pod\n\nis(").replace("done", "=cut\n\ndone"),
     ),
+    "an exit at the beginning": ("tests/test_add.sh", SHELL, SHELL.replace("set -e", "exit 0 # later\nset -e")),
+    "a function that is defined again": ("test/calc.sh", SHELL, SHELL + "check() { true; }\n"),
+    "another import of the same name": (
+        "tests/test_calc.py",
+        TEST,
+        TEST.replace("add\n", "add\nfrom fake import add\n", 1),
+    ),
+    "a method of the case": (
+        "tests/test_a.py",
+        CLASS,
+        f"{CLASS}\n    def setUp(self):\n        self.skipTest('later')\n",
+    ),
+    "a new test at the end": ("tests/test_calc.py", TEST, TEST + MORE),
+    "a new case": (
+        "tests/test_a.py",
+        "CASES = [\n    (1, 2, 3),\n]\n",
+        "CASES = [\n    (1, 2, 3),\n    (0, 0, 0),\n]\n",
+    ),
+    "a new test in JavaScript": ("a.test.js", JS, JS.replace("  it(", "  it('y', g);\n\n  it(")),
+    "a new Rust test": ("src/lib.rs", RUST, RUST.replace("    #[test]", f"{RUST_TEST}    #[test]")),
     "a return before an assertion": (
         "src/lib.rs",
         RUST,
@@ -95,36 +116,15 @@ def test_an_edited_file_of_tests_is_put_back(name: str) -> None:
 
 NO_EDITS: dict[str, tuple[dict[str, str], dict[str, str]]] = {
     "a new test file": ({}, {"tests/test_new.py": TEST}),
-    "a new test at the end": ({"tests/test_calc.py": TEST}, {"tests/test_calc.py": TEST + MORE}),
-    "a new test before another": (
-        {"tests/test_calc.py": TEST},
-        {"tests/test_calc.py": TEST.replace("def test", "def test_more():\n    assert add(0, 0) == 0\n\n\ndef test")},
-    ),
-    "a new method": ({"tests/test_a.py": CLASS}, {"tests/test_a.py": CLASS.replace("    def test_b", METHOD)}),
-    "a new test with a comment": (
-        {"tests/test_calc.c": C},
-        {"tests/test_calc.c": f"#if DEBUG\n#define X\n#endif\n/*\n * Helps.\n */\nint help(void);\n\n{C}"},
-    ),
-    "a new test beside the code": (
-        {"src/lib.rs": RUST},
-        {"src/lib.rs": RUST.replace("    #[test]", f"{RUST_TEST}    #[test]")},
-    ),
-    "a new case": (
-        {"tests/test_a.py": "CASES = [\n    (1, 2, 3),\n    (2, 2, 4),\n]\n"},
-        {"tests/test_a.py": "CASES = [\n    (1, 2, 3),\n    (0, 0, 0),\n    (2, 2, 4),\n]\n"},
-    ),
-    "a new test in JavaScript": ({"a.test.js": JS}, {"a.test.js": JS.replace("  it(", "  it('y', g);\n\n  it(")}),
-    "a new import": ({"tests/test_a.py": TEST}, {"tests/test_a.py": "import os\n" + TEST}),
     "code alone": ({"calc.py": "a\n"}, {"calc.py": "b\n"}),
     "a build file": ({"tsconfig.test.json": "{}\n"}, {"tsconfig.test.json": '{"a": 1}\n'}),
     "requirements of tests": ({"tests/requirements.txt": "a==1\n"}, {"tests/requirements.txt": "a==2\n"}),
-    "a new Rust test": ({"src/lib.rs": RUST}, {"src/lib.rs": RUST[:-2] + "\n    #[test]\n    fn more() {}\n}\n"}),
     "code beside Rust tests": ({"src/lib.rs": RUST}, {"src/lib.rs": RUST.replace("a + b", "a - b")}),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", NO_EDITS)
-def test_additions_and_code_are_no_edit(name: str) -> None:
+def test_new_files_and_code_are_no_edit(name: str) -> None:
     assert edited(*NO_EDITS[name]) == EditedTests()
 
 
@@ -180,46 +180,26 @@ def test_new_modules_of_tests_that_replace_nothing_do_not_count(name: str) -> No
     assert edited({"calc.py": "a + b\n"}, {path: text, "calc.py": "a - b\n"}) == EditedTests()
 
 
-def test_lines_that_replace_code_in_an_existing_module_count() -> None:
-    found = edited({"tests/test_a.py": TEST}, {"tests/test_a.py": f"{TEST}\n\n{REPLACING}"})
-    assert found.paths == ("tests/test_a.py",)
+MAKEFILE = "PY = python3\nall: calc\n\ntest: run_tests\n\t@$(PY) tools/check.py\n\t./run_tests\n\nserve:\n\tpython3 test_server.py\n"
+PACKAGE = '{"scripts": {"test": "node verify.js", "start": "node check-server.js"}}'
 
 
-CASE = "import unittest\n\nfrom calc import add\n\n\nclass T(unittest.TestCase):\n    def test_a(self):\n        self.assertEqual(add(1, 2), 3)\n"
-REBINDS: dict[str, tuple[str, str]] = {
-    "another import of the name": (TEST, TEST.replace("add\n\n", "add\nfrom calc2 import add\n\n", 1)),
-    "an import of all names": (TEST, f"{TEST}\n\nfrom helper import *\n"),
-    "a function of the same name": (TEST, TEST.replace("\n\ndef", "\n\ndef add(a, b):\n    return a + b\n\n\ndef", 1)),
-    "an assignment in a condition": (TEST, TEST.replace("\n\ndef", "\nif True:\n    add = max\n\n\ndef", 1)),
-    "an import in a case": (TEST, f"{TEST}\n\nmatch 1:\n    case _:\n        from calc2 import add\n"),
-    "the namespace of the module": (TEST, f"{TEST}\n\nfor n in ('test_add',):\n    globals()[n] = lambda: None\n"),
-    "a name that the tests take from Python": (TEST.replace("== 3", "== abs(3)"), f"{TEST.replace('== 3', '== abs(3)')}\n\nabs = max\n"),
-    "a fixture for all tests": (TEST, "import pytest\nfrom helper import good\n\npytestmark = pytest.mark.usefixtures('good')\n" + TEST),
-    "a fixture of the same name": (TEST.replace("add()", "add(x)"), f"{TEST.replace('add()', 'add(x)')}\n\n@pytest.fixture\ndef x():\n    return 3\n"),
-    "a decorator of a test": (TEST, TEST.replace("def test", "@mock.patch('calc.add', max)\ndef test")),
-    "the list of tests": (CASE, f"{CASE}\n\ndef load_tests(a, b, c):\n    return unittest.TestSuite()\n"),
-    "a method of the case": (CASE, f"{CASE}\n    def assertEqual(self, a, b):\n        ...\n"),
-    "an attribute of the case": (CASE, CASE.replace("    def test", "    run = print\n\n    def test")),
-    "a decorator of the case": (CASE, CASE.replace("class", "@fake\nclass")),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", REBINDS)
-def test_added_lines_that_change_what_tests_of_the_module_do_count(name: str) -> None:
-    old, new = REBINDS[name]
-    assert edited({"tests/test_a.py": old}, {"tests/test_a.py": new}).paths == ("tests/test_a.py",)
-
-
-ADDED = (
-    "import os\nfrom calc import sub\n\nPAIRS = [(1, 2)]\n\n\n@pytest.fixture\ndef pair():\n    return PAIRS[0]\n\n\n"
-    "@pytest.mark.slow\ndef test_sub(pair):\n    a, b = pair\n    assert sub(a, b) == -1\n\n\nclass TestMore:\n    def setup_method(self):\n        self.x = 1\n"
+@pytest.mark.parametrize(
+    ("paths", "commands", "found"),
+    [
+        (["tools/check.py", "run_tests.c", "test_server.py"], ["make test"], ["tools/check.py", "run_tests.c"]),
+        (["verify.js", "check-server.js"], ["npm test"], ["verify.js"]),
+        (["ci/test.sh", "check.sh"], ["sh ./ci/test.sh"], ["ci/test.sh"]),
+        (["wc.py"], ["python3 wc.py < in.txt | diff - out.txt"], []),
+        (["check.py"], ["make check"], []),
+    ],
 )
-
-
-@pytest.mark.parametrize("old", [TEST, CASE])
-def test_new_tests_with_names_of_their_own_do_not_count(old: str) -> None:
-    new = f"{old}\n    def test_b(self):\n        self.assertEqual(add(0, 0), 0)\n" if old == CASE else old
-    assert edited({"tests/test_a.py": old}, {"tests/test_a.py": f"{new}\n\n{ADDED}"}) == EditedTests()
+def test_programs_that_commands_of_tests_start_are_tests(
+    paths: list[str], commands: list[str], found: list[str]
+) -> None:
+    change = change_between(dict.fromkeys(paths, "a\n"), dict.fromkeys(paths, "b\n"))
+    files = {"Makefile": MAKEFILE, "package.json": PACKAGE}
+    assert sorted(test_programs(possible_test_programs(change), commands, files)) == sorted(found)
 
 
 LIMITS = "NAME = 'a'\nTOLERANCE = 0.01\n\ndef close(a, b):\n    return abs(a - b) < TOLERANCE\n"
@@ -269,7 +249,7 @@ def test_files_beside_an_edit_are_put_back_too() -> None:
         "calc.py": "b\n",
     }
     found = edited(old, new)
-    assert set(found.paths) == {"tests/test_a.py", "tests/test_c.py"}
+    assert set(found.paths) == {"tests/test_a.py", "tests/test_b.py", "tests/test_c.py"}
     restored = {entry.path: bool(entry.mode) for entry in found.entries}
     assert restored == {
         "tests/test_a.py": True,
@@ -477,23 +457,13 @@ def test_a_renamed_test_module_of_rust_is_put_back(attribute: str) -> None:
     assert found.entries[0].content == old.replace("a + b", "a - b").encode()
 
 
-def test_a_test_module_of_rust_that_only_gets_another_name_is_no_edit() -> None:
-    assert edited({"src/lib.rs": RUST}, {"src/lib.rs": RUST.replace("mod tests", "mod unit")}).paths == ()
-
-
-@pytest.mark.parametrize(("expected", "paths"), [("3", ()), ("-1", ("src/lib.rs",))], ids=["as it was", "edited"])
-def test_a_test_module_of_rust_in_a_new_file_is_compared_with_the_old_one(
-    expected: str, paths: tuple[str, ...]
-) -> None:
+def test_a_test_module_of_rust_that_moves_to_a_new_file_is_put_back() -> None:
     code, body = RUST.partition("#[cfg(test)]\n")[0], RUST.partition("mod tests {\n")[2].removesuffix("}\n")
-    lines = "\n".join(line.removeprefix("    ") for line in body.splitlines()) + "\n"
-    new = {"src/lib.rs": f"{code}#[cfg(test)]\nmod tests;\n", "src/tests.rs": lines.replace(", 3)", f", {expected})")}
-    found = edited({"src/lib.rs": RUST}, new)
-    assert found.paths == paths
-    if paths:
-        assert {entry.path: entry.content for entry in found.entries} == {
-            "src/lib.rs": RUST.encode(), "src/tests.rs": None,
-        }  # fmt: skip
+    found = edited({"src/lib.rs": RUST}, {"src/lib.rs": f"{code}#[cfg(test)]\nmod tests;\n", "src/tests.rs": body})
+    assert found.paths == ("src/lib.rs",)
+    assert {entry.path: entry.content for entry in found.entries} == {
+        "src/lib.rs": RUST.encode(), "src/tests.rs": None,
+    }  # fmt: skip
 
 
 # -- data of tests --------------------------------------------------------------------------------

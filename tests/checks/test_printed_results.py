@@ -27,7 +27,7 @@ PRINTED = {
         ["test_a.py::test_bad", "test_a.py::test_param[a - b]", "test_b.py", "test_a.py::test_fixture"],
     ),
     "unittest": (
-        Counts(8, 1, 6, 1),
+        Counts(8, 0, 6, 2),
         [
             *("test_a.T.test_err", "test_a.U.setUpClass", "unittest.loader._FailedTest.test_b"),
             *("test_a.T.test_bad", "test_a.T.test_sub (i=1)", "test_a.T.test_xpass"),

@@ -168,6 +168,13 @@ def test_a_later_run_below_one_command_does_not_hide_the_failures_of_an_earlier_
         assert report.partial
 
 
+def test_expected_failures_of_unittest_are_skipped_and_not_failed(cwd: Path) -> None:
+    text = "import unittest\n\n\nclass T(unittest.TestCase):\n    def test_a(self):\n        pass\n\n"
+    text += "    @unittest.expectedFailure\n    def test_b(self):\n        self.fail()\n"
+    report = run_one(CheckSpec("test", f"{sys.executable} -m unittest"), lay(cwd, {"test_u.py": text}))
+    assert (report.status, report.counts) == (CheckStatus.PASSED, Counts(total=2, passed=1, failed=0, skipped=1))
+
+
 def test_one_run_below_a_script_is_counted_once(cwd: Path) -> None:
     report = run_one(CheckSpec("test", "sh test.sh"), lay(cwd, {**TESTS, "test.sh": f"{' '.join(PYTEST)}\n"}))
     assert report.counts == Counts(total=4, passed=1, failed=2, skipped=1)
@@ -200,6 +207,15 @@ def test_what_cannot_be_started_is_an_error_and_never_passed(cwd: Path, command:
     report = run_one(CheckSpec("test", command), lay(cwd, {"plain.txt": "words"}))
     assert report.status is CheckStatus.ERROR
     assert report.error
+
+
+@pytest.mark.parametrize("name", ["test", "lint"])
+def test_a_module_that_python_does_not_have_is_an_error_and_no_old_failure(cwd: Path, name: str) -> None:
+    report = run_one(CheckSpec(name, f"{sys.executable} -m no_such_tool src"), cwd)
+    why = f"no_such_tool is not installed for this python; see workspace.setup and checks.{name}."
+    assert (report.status, report.error) == (CheckStatus.ERROR, why)
+    own = f"{sys.executable} -c 'import no_such_module'"
+    assert run_one(CheckSpec(name, own), cwd).status is CheckStatus.FAILED
 
 
 @pytest.mark.slow

@@ -197,6 +197,13 @@ def test_tests_without_a_usual_command_are_found(files: dict[str, str], command:
     assert checks["test"] == command
 
 
+def test_a_script_that_a_workflow_runs_is_one_check_and_not_named_as_left_out() -> None:
+    script = "#!/bin/sh\nset -eu\npython3 - <<'EOF'\nimport calc\nassert calc.add(1, 2) == 3\nEOF\necho verified\n"
+    files = {"calc.py": "", "verify.sh": script, ".github/workflows/ci.yml": WORKFLOW % "./verify.sh"}
+    checks, unrun = found(files, has_program=lambda name: not name.endswith(".sh"))
+    assert (checks, unrun) == ({"test": "sh verify.sh"}, [])
+
+
 OTHER_LANGUAGES: dict[str, tuple[dict[str, str], str]] = {
     "Swift": ({"Package.swift": "", "Tests/CalcTests/Calc.swift": ""}, "swift test"),
     "Flutter": (

@@ -159,6 +159,39 @@ def test_each_way_to_move_the_expectation_is_named(tmp_path: Path, name: str) ->
 
 
 @pytest.mark.slow
+def test_an_added_line_that_ends_a_script_of_tests_is_named(tmp_path: Path) -> None:
+    files = {"tests/test_calc.sh": "set -e\npython3 -c 'import calc; assert calc.add(1, 2) == 3'\n"}
+    lab = laboratory(
+        tmp_path,
+        f"{BREAK}edit('tests/test_calc.sh', 'set -e', 'exit 0\\nset -e')\n",
+        files,
+        test="sh tests/test_calc.sh",
+    )
+    said = " ".join(lab.burnish("run", code=None).err.split())
+    assert "1 test of the base fails with this change, which edits tests/test_calc.sh" in said, said
+
+
+CHECKS = {
+    "run_checks.py": "import sys\nfrom calc import add\n\nCASES = [\n    (1, 2, 3),\n]\n"
+    "bad = [one for one in CASES if add(*one[:2]) != one[2]]\n"
+    "print(f'{len(CASES)} checks, {len(bad)} bad')\nsys.exit(bool(bad))\n",
+    "Makefile": f"test:\n\t{sys.executable} run_checks.py\n.PHONY: test\n",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_sound", [False, True], ids=["another expected value", "one more case"])
+def test_a_script_of_checks_that_make_starts_is_a_test(tmp_path: Path, is_sound: bool) -> None:
+    sound = 'edit("calc.py", "a + b", "b + a")\nedit("run_checks.py", "CASES = [", "CASES = [\\n    (0, 0, 0),")\n'
+    author = EDIT + sound if is_sound else BREAK + 'edit("run_checks.py", "1, 2, 3", "1, 2, -1")\n'
+    lab = laboratory(tmp_path, author, CHECKS, test="make test")
+    lab.burnish("run", code=None)
+    expected = "" if is_sound else "1 test of the base fails with this change, which edits run_checks.py"
+    warnings = " ".join(lab.show()["cycles"][0]["warnings"])
+    assert warnings.partition(":")[0] == expected and lab.task()["status"] == "verified"
+
+
+@pytest.mark.slow
 def test_a_change_that_edits_no_test_runs_the_tests_once(tmp_path: Path) -> None:
     author = (
         EDIT

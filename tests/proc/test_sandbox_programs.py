@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -216,6 +217,23 @@ def test_settings_of_mise_with_values_of_the_environment_stay_hidden(tmp_path: P
     write(home / ".config/mise/config.toml", '[env]\nAPI_KEY = "SECRET"\n')
     env = {"PATH": "/usr/bin:/bin", "HOME": str(home)}
     assert sandboxed(home, env, "cat", f"{home}/.config/mise/config.toml").stdout == ""
+
+
+def test_burnish_may_be_started_from_an_environment_that_a_link_in_the_home_leads_to(tmp_path: Path) -> None:
+    needs_bubblewrap()
+    home = tmp_path / "home"
+    write(home / "project/x", "")
+    write(home / "burnish/x", "")
+    (home / "env").symlink_to(sys.prefix)
+    code = (
+        "import os, pathlib, sys; from burnish.proc.sandbox import Sandbox; home = pathlib.Path(sys.argv[1]);"
+        "sandbox = Sandbox(home, home / 'project', home / 'burnish'); env = {'PATH': '/usr/bin:/bin'};"
+        "words = (sys.executable, '-c', 'import burnish; print(1)');"
+        "argv = sandbox.around(words, env=env, writable=()); os.execv(argv[0], argv)"
+    )
+    words = (f"{home}/env/bin/python", "-c", code, str(home))
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    assert done.stdout == "1\n", done.stderr
 
 
 def write(file: Path, text: str) -> None:

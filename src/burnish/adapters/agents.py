@@ -279,8 +279,10 @@ class TaskChecks:
     ) -> tuple[Remark, ...]:
         return guard_change(self.trees, change, comparisons=comparisons, old=old, new=new, levels=levels)
 
-    def edited_tests(self, change: Change, *, old: Reads, new: Reads) -> tuple[EditedTests, ...]:
-        return tests_edited_by(self.trees.project, change, old=old, new=new)
+    def edited_tests(
+        self, change: Change, commands: Sequence[str], *, old: Reads, new: Reads
+    ) -> tuple[EditedTests, ...]:
+        return tests_edited_by(self.trees.project, change, commands, old=old, new=new)
 
     def command(
         self, command: str | tuple[str, ...], tree: CheckedCommit, *, cwd: Path, out_dir: Path, timeout: float

@@ -73,7 +73,7 @@ def report_of(
         tail=tail_of(exit_record.stdout, exit_record.stderr),
         output_path=str(exit_record.stdout),
     )
-    if why := _did_not_run(spec, check, exit_record):
+    if why := _did_not_run(spec, exit_record):
         return replace(base, error=why, hint=_more_time(spec) if exit_record.ended == "timeout" else "")
     reading = _read(spec, check, exit_record, place, report_dir, before or {})
     if check.is_pytest and exit_record.exit_code == NO_TESTS and not (reading.counts and reading.counts.total):
@@ -196,7 +196,7 @@ def _more_time(spec: CheckSpec) -> str:
     )
 
 
-def _did_not_run(spec: CheckSpec, check: PreparedCheck, exit_record: ExitRecord) -> str:
+def _did_not_run(spec: CheckSpec, exit_record: ExitRecord) -> str:
     if exit_record.ended == "timeout":
         return f"{TIMED_OUT} {spec.timeout_seconds / 60:g} minutes."
     if exit_record.ended != "exit":
@@ -204,10 +204,15 @@ def _did_not_run(spec: CheckSpec, check: PreparedCheck, exit_record: ExitRecord)
     if isinstance(spec.command, str) and exit_record.exit_code in (126, 127):
         last = tail_of(exit_record.stdout, exit_record.stderr).splitlines()[-1:]
         return f"The shell could not start it: {last[0] if last else f'exit code {exit_record.exit_code}'}"
-    if check.is_pytest and exit_record.exit_code == 1:
-        missing = re.search(r"No module named '?pytest'?\s*$", read_text(exit_record.stderr, limit=TAIL))
-        return "pytest is not installed for this python; see workspace.setup and checks.test." if missing else ""
+    if exit_record.exit_code == 1:
+        missing = _MISSING_MODULE.search(read_text(exit_record.stderr, limit=TAIL))
+        reason = f"is not installed for this python; see workspace.setup and {setting_of(spec.name)}."
+        return f"{missing[1]} {reason}" if missing else ""
     return ""
+
+
+# What Python itself prints for `python -m NAME`, as its last line; an import in the tests has a traceback.
+_MISSING_MODULE = re.compile(r"^.*py(?:thon|py)[\d.]*t?: No module named '?([\w.]+)'?\s*\Z", re.M)
 
 
 def _killed(exit_record: ExitRecord) -> str:

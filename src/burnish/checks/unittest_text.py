@@ -59,9 +59,10 @@ class UnittestReader:
             self.cases.append(self.open_case)
 
     def _finish(self, text: str, ran: int) -> None:
-        failures = number(text, r"\bfailures=(\d+)") + number(text, r"\berrors=(\d+)")
+        # "expected failures" are none; pytest reports them as skipped, too
+        failures = number(text, r"(?<!expected )\bfailures=(\d+)") + number(text, r"\berrors=(\d+)")
         failures += number(text, r"unexpected successes=(\d+)")
-        skips = number(text, r"skipped=(\d+)")
+        skips = number(text, r"skipped=(\d+)") + number(text, r"expected failures=(\d+)")
         new_cases, self.listed = len(self.cases) - self.listed, len(self.cases)
         if new_cases != failures:
             self.partial = UNLISTED

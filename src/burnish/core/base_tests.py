@@ -24,7 +24,7 @@ from burnish.core.policy import Policy, is_test
 class EditedTests:
     """What a change edits of the tests of its base, and how to undo that in its tree."""
 
-    # the files that are edited or deleted; no new files, and no files that have only more lines
+    # the files that are edited or deleted, and new ones that may replace code
     paths: tuple[str, ...] = ()
     # all files of tests as they are at the base; new ones are removed, since they may need what is undone
     entries: tuple[TreeEntry, ...] = ()
@@ -92,7 +92,7 @@ def judge_base_tests(edits: EditedTests, now: CheckReport, baseline: CheckReport
     if comparison.broken:
         whole = TestFailure(f"{now.name} (exit code {now.exit_code}, no single tests)", "failed", now.tail)
         return BaseTests(edits.paths, (whole,))
-    return BaseTests(edits.paths, unknown=comparison.uncountable)
+    return BaseTests(edits.paths, unknown=comparison.uncountable, output_note=comparison.output_note)
 
 
 # pytest-cov, coverage, jest, and nyc, c8 and vitest

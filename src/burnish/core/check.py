@@ -198,6 +198,8 @@ class BaseTests:
     failures: tuple[TestFailure, ...] = ()
     # why the result cannot be compared with the base
     unknown: str = ""
+    # what they print in place of what they printed at the base
+    output_note: str = ""
 
     @property
     def note(self) -> str:
@@ -266,6 +268,8 @@ class Comparison:
     @property
     def output_note(self) -> str:
         """What a check that ends with 0, and reports no cases, prints in place of what it printed on the base."""
+        if self.base_tests and not self.base_tests.unknown:
+            return self.base_tests.output_note  # edited tests print something else in any case
         base, now = self.baseline, self.report
         if base is None or not (base.status is now.status is CheckStatus.PASSED) or self.uncountable:
             return ""

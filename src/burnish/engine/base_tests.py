@@ -41,6 +41,7 @@ def with_base_tests(
 
     trees = deps.checks(task.id).edited_tests(
         setup.workspace.changes(setup.base.tree, head.tree),
+        [one.report.command for one in comparisons if is_concerned(one)],
         old=partial(setup.workspace.read, setup.base.commit),
         new=partial(setup.workspace.read, head.sha),
     )

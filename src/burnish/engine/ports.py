@@ -174,8 +174,13 @@ class CheckRunner(Protocol):
     ) -> tuple[Remark, ...]:
         """What of the change makes it easier to pass; `old` and `new` read files at the base and now."""
 
-    def edited_tests(self, change: Change, *, old: Reads, new: Reads) -> tuple[EditedTests, ...]:
-        """Which tests of its base the change edits: each entry is a tree to run the tests of the base on."""
+    def edited_tests(
+        self, change: Change, commands: Sequence[str], *, old: Reads, new: Reads
+    ) -> tuple[EditedTests, ...]:
+        """Which tests of its base the change edits: each entry is a tree to run the tests of the base on.
+
+        `commands` run the tests: they may start programs of the project that are tests.
+        """
 
     def command(
         self, command: str | tuple[str, ...], tree: CheckedCommit, *, cwd: Path, out_dir: Path, timeout: float

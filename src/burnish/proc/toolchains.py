@@ -124,6 +124,8 @@ def _programs_below(
     places.update(_installed(programs, masks, [folder for folder, _ in on_path]))
     tree_links = [link for folder in tree_folders for link in _links(folder, tuple(map(str, masks)))]
     places.update(_pythons_of([*tree_folders, *tree_programs, *tree_links], masks, all_trees))
+    # bubblewrap creates no folder below a link, e.g. in an environment that `~/env` leads to
+    places = {part for place in places for part in _masked_parts(place, masks)}
     places = {place for place in places if not shows_secrets(place, home)}
     # A link is recreated, not followed: it may lead to a hidden place.
     links = {place for place in places if os.path.islink(place) and not os.path.isfile(place)}

@@ -11,7 +11,7 @@ from pathlib import Path
 from burnish.adapters.checks.tree_checks import TreeChecks
 from burnish.agents.registry import PROJECT_FILES
 from burnish.checks.environment import check_environment
-from burnish.checks.guard.commands import scripts_behind
+from burnish.checks.guard.commands import BUILD_FILES, possible_test_programs, scripts_behind, test_programs
 from burnish.checks.guard.edited_tests import (
     belongs_to_tests,
     data_of_tests,
@@ -79,7 +79,9 @@ def guard_change(
 _MAX_CODE_FILES = 2000
 
 
-def tests_edited_by(project: Project, change: Change, *, old: Reads, new: Reads) -> tuple[EditedTests, ...]:
+def tests_edited_by(
+    project: Project, change: Change, commands: Sequence[str], *, old: Reads, new: Reads
+) -> tuple[EditedTests, ...]:
     """The trees that the tests of the base are run on: with the tests of the base, and with its constants, too."""
     # sources with tests beside the code, texts with examples, and modules that may be data of tests
     files = [
@@ -97,9 +99,13 @@ def tests_edited_by(project: Project, change: Change, *, old: Reads, new: Reads)
         others = {path: split_tests(path, text) for path, text in code.items() if not belongs_to_tests(path)}
         of_tests = [others[path][0] if path in others else text for path, text in code.items()]
         data = data_of_tests(change, before.get, of_tests, [rest for _, rest in others.values()])
-    edits = edited_tests(change, before.get, after.get, data=data)
+    edits = [edited_tests(change, before.get, after.get, data=data)]
+    possible = [path for path in possible_test_programs(change) if not belongs_to_tests(path)]
+    if possible and (programs := test_programs(possible, commands, texts(old, BUILD_FILES))):
+        # on a tree of their own: one of them may be the program that is tested
+        edits.append(edited_tests(change, before.get, after.get, data=(*data, *programs)))
     constants = with_old_constants(change, before.get, after.get, of_tests, data=data)
-    return tuple(one for one in (edits, constants) if one.paths)
+    return tuple(one for one in (*dict.fromkeys(edits), constants) if one.paths)
 
 
 def _preparing_commands(trees: TreeChecks, base: str) -> list[str]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 from typing import Any
 
-from burnish.core.change import ChangedFile
+from burnish.core.change import Change, ChangedFile
 
 Parts = dict[str, str]
 
@@ -248,6 +248,35 @@ _HIDES_FAILURES = re.compile(
     r"|\b(?:PATH|IFS|ENV|BASH_ENV|fail\w*|err(?:or)?s?|status|rc|ret)="
     r"|^.\s*(?:function\s+)?(?:\[|test|diff|cmp|grep|false|true|exit|return|fail\w*|die|echo|printf|command)\s*\("
 )
+
+
+# Where the commands of tests are, if `make test` or `npm test` starts them.
+BUILD_FILES = (*sorted(_MAKEFILES), "package.json")
+
+
+def possible_test_programs(change: Change) -> list[str]:
+    """Edited programs that are for checks by their name or folder."""
+    files = [file for file in change.files if file.status in "MRD" and not file.is_symlink]
+    return [path for file in files if _OF_CHECKS.search(path := file.old_path or file.path)]
+
+
+def test_programs(paths: Sequence[str], commands: Sequence[str], build_files: Mapping[str, str]) -> tuple[str, ...]:
+    """Those of the paths that test commands name, by themselves, in a recipe of make or in a package.json.
+
+    A program that was compiled has the name of its source: `./run_checks` is `run_checks.c`.
+    """
+    lines = [*commands]
+    for path, text in build_files.items():
+        is_json = path.endswith(".json")
+        lines += (script_parts(load_json(text)[0], commands) if is_json else makefile_parts(text, commands)).values()
+    words = {word for line in lines for word in re.split(r"[\s;&|()<>'\"\\=]+", line) if word}
+    named = set(map(posixpath.normpath, words))
+    # `check` alone may be a target of make
+    compiled = {posixpath.normpath(word) for word in words if "/" in word}
+    return tuple(path for path in paths if path in named or posixpath.splitext(path)[0] in compiled)
+
+
+test_programs.__test__ = False  # type: ignore[attr-defined]
 
 
 def is_code_under_test(file: ChangedFile) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import itertools
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
@@ -22,11 +21,11 @@ from burnish.checks.guard.expected_values import (
     with_spans,
     without_exports,
 )
-from burnish.checks.guard.python_tests import parsed, rebinds_names
-from burnish.checks.guard.rust_tests import has_all_lines, same_modules, test_modules, with_old_rust_examples
+from burnish.checks.guard.python_tests import parsed
+from burnish.checks.guard.rust_tests import same_modules, test_modules, with_old_rust_examples
 from burnish.checks.guard.test_counts import has_inline_tests, holds_tests
 from burnish.core.base_tests import EditedTests
-from burnish.core.change import Change, ChangedFile, Hunk
+from burnish.core.change import Change, ChangedFile
 from burnish.core.commit import TreeEntry
 from burnish.core.review_checks import is_test_path
 
@@ -56,18 +55,18 @@ _NO_SETTINGS = re.compile(r"(?:^|/)(?:tsconfig|package|docker-compose|\.github/)
 def edited_tests(change: Change, old_text: Text, new_text: Text, *, data: Collection[str] = ()) -> EditedTests:
     """The tests of the base that the change edits or deletes, and how to put all of them back.
 
-    `data` are files outside of the tests that only tests name. New files, and files that only have more lines between
-    their definitions, do not count. If another file does, they are put back as well: they may need a fixture or a
-    helper that is put back.
+    `data` are files outside of the tests that only tests name. An added line counts like any other: whether it
+    switches off the lines below it, only a run tells in every language. New files do not count. If another file does,
+    they are taken away as well: they may need a fixture or a helper that is put back.
     """
     files = _test_files(change, data, old_text)
     sources = list(_sources(change, files, old_text, new_text))
-    edits = [file.old_path or file.path for file in files if _is_edited(file) or _replaces(file, old_text, new_text)]
-    edits += [entry.path for entry, is_edit in sources if is_edit]
+    edits = [file.old_path or file.path for file in files if file.status != "A" or _replaces(file, new_text)]
+    edits += [entry.path for entry in sources]
     if not edits:
         return EditedTests()
     entries = [entry for file in files for entry in _restored(file)]
-    return EditedTests(tuple(edits), (*entries, *(entry for entry, _ in sources)))
+    return EditedTests(tuple(edits), (*entries, *sources))
 
 
 def belongs_to_tests(path: str) -> bool:
@@ -100,7 +99,7 @@ def data_of_tests(change: Change, old_text: Text, tests: Sequence[str], code: Se
 def possible_data(change: Change, old_text: Text) -> list[str]:
     """Files that may be data of tests, by their kind."""
     found = [(file, file.old_path or file.path) for file in change.files if not _is_of_tests(file)]
-    paths = [path for file, path in found if _is_edited(file) and may_be_data_of_tests(file, old_text(path))]
+    paths = [path for file, path in found if file.status != "A" and may_be_data_of_tests(file, old_text(path))]
     installing = set(dependency_paths(paths))
     return [path for path in paths if path not in installing and not _NO_SETTINGS.search(path)]
 
@@ -131,20 +130,9 @@ def _restored(file: ChangedFile) -> Iterator[TreeEntry]:
         yield TreeEntry(file.old_path or file.path, file.old_mode, file.old_blob)
 
 
-def _is_edited(file: ChangedFile) -> bool:
-    if file.status == "A":
-        return False
-    if file.status in ("D", "T") or file.binary or file.old_mode != file.new_mode:
-        return True
-    return bool(file.removed) or any(map(_changes_definition, file.hunks))
-
-
-def _replaces(file: ChangedFile, old_text: Text, new_text: Text) -> bool:
-    """Whether the file has new lines that may replace code of the program for the tests of other files."""
-    if file.status not in "AMR" or file.binary:
-        return False
-    old = "" if file.status == "A" else old_text(file.old_path or file.path) or ""
-    return may_replace_code(file.path, old, new_text(file.path) or "")
+def _replaces(file: ChangedFile, new_text: Text) -> bool:
+    """Whether a new file has lines that may replace code of the program for the tests of other files."""
+    return not file.binary and may_replace_code(file.path, new_text(file.path) or "")
 
 
 # -- constants of the program ---------------------------------------------------------------------
@@ -176,7 +164,7 @@ def with_old_constants(
     paths = {entry.path for entry in edits.values()}
     files = _test_files(change, data, old_text)
     entries = [entry for file in files for entry in _restored(file)]
-    entries += [entry for entry, _ in _sources(change, files, old_text, new_text) if entry.path not in paths]
+    entries += [entry for entry in _sources(change, files, old_text, new_text) if entry.path not in paths]
     return EditedTests(tuple(edits), (*entries, *edits.values()))
 
 
@@ -190,123 +178,37 @@ def _edited_constants(change: Change, old_text: Text, new_text: Text) -> Iterato
             yield file, old, new
 
 
-# -- added lines ----------------------------------------------------------------------------------
-
-# The beginning of a definition, a case or a comment: what is added before it is a new one beside it.
-_DEFINITION = re.compile(
-    r"\s*(?:@|def |class |async |func |fn |mod |pub |#\[|it\b|test\b|describe\b|context\b|specify\b|before|after|void "
-    r"|public |private |protected |static |export |function |TEST"
-    r"|[\])}]|#|//|/\*|\*|\(|\[|\{|['\"\d-]|pytest\.param|end\b|</)"
-)
-
-
-# What switches off the lines up to its end: in C, in many languages, in Ruby and Perl.
-_SWITCHES_OFF = tuple(
-    (re.compile(begin), re.compile(end))
-    for begin, end in (
-        (r"\s*#\s*if", r"#\s*endif"),
-        (r"\s*/\*(?!.*\*/)", r"\*/"),
-        (r"=(?!cut\b|end\b)[a-z]", r"=(?:cut|end)\b"),
-    )
-)
-
-
-def _changes_definition(hunk: Hunk) -> bool:
-    return _writes_into_definition(hunk) or _switches_lines_off(hunk)
-
-
-def _switches_lines_off(hunk: Hunk) -> bool:
-    """True if `#if 0` or a comment is added around lines that stay."""
-    lines = hunk.text.split("\n")[1:]
-    for number, line in enumerate(lines):
-        ends = [end for begin, end in _SWITCHES_OFF if line.startswith("+") and begin.match(line[1:])]
-        block = "\n".join(itertools.takewhile(lambda one: one.startswith("+"), lines[number + 1 :])) if ends else ""
-        if not all(end.search(block) for end in ends):
-            return True
-    return False
-
-
-def _writes_into_definition(hunk: Hunk) -> bool:
-    """True if a line is added before another one of the same body, e.g. `x = abs(x)` before an assertion."""
-    lines = hunk.text.split("\n")[1:]
-    for number, line in enumerate(lines):
-        if not line.startswith("+") or not line[1:].strip():
-            continue
-        following = next((one for one in lines[number + 1 :] if one.startswith(" ") and one.strip()), "")
-        is_in_body = following[1:2] in (" ", "\t") and not _DEFINITION.match(following[1:])
-        if is_in_body and not _DEFINITION.match(line[1:]) and _depth(line) <= _depth(following):
-            return True
-    return False
-
-
-def _depth(line: str) -> int:
-    text = line[1:].expandtabs(4)
-    return len(text) - len(text.lstrip())
-
-
 # -- tests beside the code ------------------------------------------------------------------------
 
 
-def _sources(
-    change: Change, files: Sequence[ChangedFile], old_text: Text, new_text: Text
-) -> Iterator[tuple[TreeEntry, bool]]:
+def _sources(change: Change, files: Sequence[ChangedFile], old_text: Text, new_text: Text) -> Iterator[TreeEntry]:
     """Sources with parts of the base, but those of `files`, which are put back as a whole."""
     whole = {file.path for file in files}
-    for entry, is_edit in (*_rust_sources(change, old_text, new_text), *_examples(change, old_text, new_text)):
-        if entry.path not in whole:
-            yield entry, is_edit
+    entries = (*_rust_sources(change, old_text, new_text), *_examples(change, old_text, new_text))
+    return (entry for entry in entries if entry.path not in whole)
 
 
-def _rust_sources(change: Change, old_text: Text, new_text: Text) -> Iterator[tuple[TreeEntry, bool]]:
-    """Rust sources with the test modules and examples of the base, and whether the change edits one of them."""
+def _rust_sources(change: Change, old_text: Text, new_text: Text) -> Iterator[TreeEntry]:
+    """Rust sources with those test modules and examples of the base that the change edits."""
     for file in change.files:
         if file.status not in ("M", "R") or not file.path.endswith(".rs") or _is_of_tests(file):
             continue
         old, new = old_text(file.old_path or file.path), new_text(file.path)
         if old is None or new is None:
             continue
-        content, is_edit = _with_old_modules(change, file, old, new, new_text)
-        with_examples = with_old_rust_examples(old, content)
-        if with_examples is not None or content != new:
-            yield (
-                TreeEntry(file.path, file.new_mode, content=(with_examples or content).encode()),
-                bool(is_edit or with_examples),
-            )
+        content = _with_old_modules(old, new) if has_inline_tests(file.path, old) else new
+        content = with_old_rust_examples(old, content) or content
+        if content != new:
+            yield TreeEntry(file.path, file.new_mode, content=content.encode())
 
 
-def _with_old_modules(change: Change, file: ChangedFile, old: str, new: str, new_text: Text) -> tuple[str, bool]:
-    """The new source with the test modules of the old one, and whether the change edits one of these."""
-    if not has_inline_tests(file.path, old):
-        return new, False
+def _with_old_modules(old: str, new: str) -> str:
+    """The new source with the test modules of the old one."""
     before, now = test_modules(old), test_modules(new)
-    edits = [(old[before[name]], place) for name, place in same_modules(before, now) if old[before[name]] != new[place]]
-    content = new
-    for text, place in sorted(edits, key=lambda edit: edit[1].start, reverse=True):
-        content = f"{content[: place.start]}{text}{content[place.stop :]}"
-    texts = [(text, _module_text(change, file, new[place], new_text)) for text, place in edits]
-    is_edit = not all(has_all_lines(now_text, text) for text, now_text in texts)
-    is_edit = is_edit or any(_changes_definition(hunk) for hunk in file.hunks if _is_within(hunk, new, now.values()))
-    return content, bool(edits) and is_edit
-
-
-def _module_text(change: Change, file: ChangedFile, declaration: str, new_text: Text) -> str:
-    """The lines of a test module, which may be in a new file of its own (`mod tests;`), and its declaration."""
-    if declaration.rstrip().endswith("}"):
-        lines = declaration
-    else:
-        name = declaration.rstrip().rstrip(";").rpartition(" ")[2]
-        folder = file.path.rpartition("/")[0]
-        paths = [one.path for one in change.files if one.status in "AR" and one.path.startswith(folder)]
-        lines = next((new_text(one) or "" for one in paths if re.search(rf"(?:^|/){name}(?:/mod)?\.rs$", one)), "")
-        lines = f"{declaration}{lines}}}\n"
-    return lines
-
-
-def _is_within(hunk: Hunk, text: str, places: Iterable[slice]) -> bool:
-    """True if lines of the block, which may have others around them, are in one of these places of the text."""
-    last = hunk.new_start + hunk.new_lines
-    lines = [(text.count("\n", 0, place.start), text.count("\n", 0, place.stop)) for place in places]
-    return any(begin < last and hunk.new_start <= end for begin, end in lines)
+    places = [(place, old[before[name]]) for name, place in same_modules(before, now)]
+    for place, text in sorted(places, key=lambda edit: edit[0].start, reverse=True):
+        new = f"{new[: place.start]}{text}{new[place.stop :]}"
+    return new
 
 
 def _with_old_parts(path: str, old: str, new: str) -> str:
@@ -319,7 +221,7 @@ def _with_old_parts(path: str, old: str, new: str) -> str:
 _SOURCE = re.compile(r"\.(?:py|[cm]?[jt]sx?|c|cc|cpp|h|hpp)$")
 
 
-def _examples(change: Change, old_text: Text, new_text: Text) -> Iterator[tuple[TreeEntry, bool]]:
+def _examples(change: Change, old_text: Text, new_text: Text) -> Iterator[TreeEntry]:
     """Sources with the docstrings and tests of the base, and texts of the base, if the change edits these."""
     for file in change.files:
         if file.status not in "MRD" or _is_of_tests(file):
@@ -331,11 +233,11 @@ def _examples(change: Change, old_text: Text, new_text: Text) -> Iterator[tuple[
         if path.endswith(TEXTS_WITH_EXAMPLES):
             # a text that has moved may not be found by its pattern any more
             if edits_examples(old, new if file.path == path else ""):
-                yield TreeEntry(path, file.old_mode, file.old_blob), True
+                yield TreeEntry(path, file.old_mode, file.old_blob)
         elif _SOURCE.search(file.path) and file.status != "D":
             content = _with_old_parts(file.path, old, new)
             if content != new:
-                yield TreeEntry(file.path, file.new_mode, content=content.encode()), True
+                yield TreeEntry(file.path, file.new_mode, content=content.encode())
 
 
 # -- replaced code --------------------------------------------------------------------------------
@@ -358,18 +260,14 @@ _REPLACING_CALL = re.compile(
 _HARMLESS = frozenset(("pytest", "logging", "warnings"))
 
 
-def may_replace_code(path: str, old: str, new: str) -> bool:
-    """Whether this module of tests has statements that it did not have before, and that may replace code."""
+def may_replace_code(path: str, text: str) -> bool:
+    """Whether this new module of tests has statements that may replace code."""
     if path.endswith(".py"):
         find = _first_statements if _LOADED_FIRST.search(path) else _replacing_nodes
-        return bool(_dumped(find(parsed(new))) - _dumped(find(parsed(old)))) or rebinds_names(old, new)
+        return any(True for _ in find(parsed(text)))
     if _LOADED_FIRST_SCRIPT.search(path):
-        return bool(_code_lines(new) - _code_lines(old))
-    return _SCRIPT_FILE.search(path) is not None and bool(_replacing_lines(new) - _replacing_lines(old))
-
-
-def _dumped(nodes: Iterable[ast.AST]) -> set[str]:
-    return {ast.dump(node) for node in nodes}
+        return bool(_code_lines(text))
+    return _SCRIPT_FILE.search(path) is not None and _has_replacing_line(text)
 
 
 def _first_statements(tree: ast.Module) -> Iterator[ast.AST]:
@@ -430,9 +328,7 @@ def _code_lines(text: str) -> set[str]:
     return {line for line in lines if line and not line.startswith(("//", "*", "/*"))}
 
 
-def _replacing_lines(text: str) -> set[str]:
+def _has_replacing_line(text: str) -> bool:
     names = {re.escape(name) for pair in _IMPORTED_NAME.findall(text) for name in pair if name}
     assignment = re.compile(rf"^(?:{'|'.join(names)})(?:\.[\w$]+|\[[^\]]*\])+\s*=(?![=>])") if names else None
-    return {
-        line for line in _code_lines(text) if _REPLACING_CALL.search(line) or (assignment and assignment.match(line))
-    }
+    return any(_REPLACING_CALL.search(line) or (assignment and assignment.match(line)) for line in _code_lines(text))

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
 
 _ASSERTING = re.compile(r"^(?:assert|expect|check_|verify|raises$|warns$|fail$|should)", re.IGNORECASE)
 _ENDING = frozenset(("skip", "skipTest", "exit", "_exit"))
@@ -296,103 +294,3 @@ def _truth(test: ast.expr) -> bool | None:
         case ast.Compare(left=ast.Constant(value=one), ops=[ast.Eq()], comparators=[ast.Constant(value=other)]):
             return bool(one == other)
     return None
-
-
-# -- added statements -----------------------------------------------------------------------------
-# Statements that are added beside the tests of a module and change what these do.
-
-# Names that test runners look for, in a module or in a class of tests.
-_OF_RUNNERS = frozenset(
-    "load_tests pytestmark pytest_plugins setup_module setup_function setup_method setup_class setUpModule setup "
-    "__test__ tearDownModule teardown_module".split()
-)
-_NAMESPACES = frozenset(("globals", "vars", "locals", "sys", "builtins", "__builtins__"))
-_ALL_NAMES = "*"
-
-
-def rebinds_names(old: str, new: str) -> bool:
-    """Whether added statements change what tests of the old module do: another import of a name that they use,
-    a decorator, a fixture of the same name, a method of their class, a hook of the test runner."""
-    old_tree = parsed(old)
-    if not old_tree.body:
-        return False
-    names = {name for node in ast.walk(old_tree) for name in _named_by(node)} | _OF_RUNNERS | {_ALL_NAMES}
-    before, now = (list(_module_statements(tree.body)) for tree in (old_tree, parsed(new)))
-    if {name for name in _more_often_bound(before, now) if name in names}:
-        return True
-    definitions = {one.name: one for one in before if isinstance(one, _Function | ast.ClassDef)}
-    pairs = [(definitions.get(one.name), one) for one in now if isinstance(one, _Function | ast.ClassDef)]
-    return any(one is not None and _changes_definition(one, other) for one, other in pairs)
-
-
-def _more_often_bound(before: Sequence[ast.stmt], now: Sequence[ast.stmt]) -> Iterator[str]:
-    counts = [Counter(name for one in body for name in _bound_by(one)) for body in (before, now)]
-    return (name for name, count in counts[1].items() if count > counts[0][name])
-
-
-def _module_statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements of a module, also those in conditions and loops, but not those in classes and functions."""
-    pending = list(body)
-    while pending:
-        statement = pending.pop()
-        yield statement
-        if not isinstance(statement, _Function | ast.ClassDef):
-            parts = list(ast.iter_child_nodes(statement))
-            inner = [one for part in parts if isinstance(part, ast.ExceptHandler | ast.match_case) for one in part.body]
-            pending += [*(one for one in parts if isinstance(one, ast.stmt)), *inner]
-
-
-def _changes_definition(old: _Function | ast.ClassDef, new: _Function | ast.ClassDef) -> bool:
-    """Another decorator, base or member. A further case of a decorator that is there is a new test."""
-    if _decorators(old) != _decorators(new) or type(old) is not type(new):
-        return True
-    if not (isinstance(old, ast.ClassDef) and isinstance(new, ast.ClassDef)):
-        return False
-    if any(ast.dump(one) != ast.dump(other) for one, other in zip_longest(_bases(old), _bases(new), fillvalue=old)):
-        return True
-    members = {one.name: one for one in old.body if isinstance(one, _Function)}
-    pairs = [(members.get(one.name), one) for one in new.body if isinstance(one, _Function)]
-    if any(one is not None and _changes_definition(one, other) for one, other in pairs):
-        return True
-    added_names = set(_more_often_bound(old.body, new.body))
-    return any(name in members or not name.startswith("test") for name in added_names)
-
-
-def _decorators(definition: _Function | ast.ClassDef) -> list[str]:
-    return [ast.dump(one.func if isinstance(one, ast.Call) else one) for one in definition.decorator_list]
-
-
-def _bases(definition: ast.ClassDef) -> list[ast.AST]:
-    return [*definition.bases, *definition.keywords]
-
-
-def _named_by(node: ast.AST) -> Iterator[str]:
-    """Names that a node of the old module uses or binds; arguments may be fixtures."""
-    if isinstance(node, ast.Name):
-        yield node.id
-    elif isinstance(node, ast.arg):
-        yield node.arg
-    elif isinstance(node, ast.stmt):
-        yield from _bound_by(node)
-
-
-def _bound_by(statement: ast.stmt) -> Iterator[str]:
-    """Names that a statement binds or deletes; `*` for one that may bind any name."""
-    if isinstance(statement, _Function | ast.ClassDef):
-        yield statement.name
-        return
-    if isinstance(statement, ast.Import | ast.ImportFrom):
-        yield from ((alias.asname or alias.name).partition(".")[0] for alias in statement.names)
-        return
-    expressions = (node for node in ast.iter_child_nodes(statement) if isinstance(node, ast.expr | ast.withitem))
-    for node in (inner for one in expressions for inner in ast.walk(one)):
-        if isinstance(node, ast.Name):
-            if not isinstance(node.ctx, ast.Load):
-                yield node.id
-        elif isinstance(node, ast.Subscript | ast.Attribute) and _is_of_namespace(node):
-            yield _ALL_NAMES
-
-
-def _is_of_namespace(node: ast.Subscript | ast.Attribute) -> bool:
-    names = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
-    return not isinstance(node.ctx, ast.Load) and bool(names & _NAMESPACES)

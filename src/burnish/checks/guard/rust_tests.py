@@ -42,16 +42,6 @@ def same_modules(before: Mapping[str, slice], now: Mapping[str, slice]) -> list[
     return [*((name, now[name]) for name in before if name in now), *pairs]
 
 
-def has_all_lines(text: str, lines: str) -> bool:
-    """True if nothing was taken away: the lines are in the text, in this order. Names of modules do not count."""
-    remaining = map(_plain_line, text.splitlines())
-    return all(line in remaining for line in map(_plain_line, lines.splitlines()))
-
-
-def _plain_line(line: str) -> str:
-    return re.sub(r"\bmod \w+(?: \{|;)$", "mod", line.strip())
-
-
 # -- examples of Rust's documentation --------------------------------------------------------------
 
 _RUST_DOC = re.compile(r"(?:^[ \t]*///(?!/).*\n)+|(?:^[ \t]*//!.*\n)+", re.M)

@@ -308,7 +308,7 @@ class OwnEntry:
         elif (file := file_argument(step)) and not preparation and not self._exists(step, file):
             self.leave_out(text, text, f"`{self.command}` runs it, and the repository has no {file}")
             return
-        elif not self._has_program(program):
+        elif not step.words[0].startswith("./") and not self._has_program(program):
             self.leave_out(text, text, f"`{self.command}` runs it, and {program} is not installed here")
             return
         command = " && ".join((*preparation, text))

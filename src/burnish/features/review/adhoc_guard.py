@@ -45,7 +45,8 @@ def with_base_tests(
         pairs = [(specs[one.report.name], one) for one in candidates]
         return {spec.name: _result(ground, pair, spec, one, commit.sha, edits) for spec, one in pairs}
 
-    trees = tests_edited_by(ground.project, change, **_readers(ground, pair))
+    commands = [one.report.command for one in outcome.comparisons if is_concerned(one)]
+    trees = tests_edited_by(ground.project, change, commands, **_readers(ground, pair))
     return base_tests.with_base_tests(outcome.comparisons, trees, run)
 
 
