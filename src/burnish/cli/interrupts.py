@@ -30,17 +30,17 @@ def install_handlers() -> None:
 @contextmanager
 def delayed_interrupts() -> Iterator[None]:
     """Handle signals that arrive meanwhile at the end: a process that is being started must not be forgotten."""
-    arrived: list[int] = []
+    late_signals: list[int] = []
     handlers = {number: signal.getsignal(number) for number in _ENDING}
     own = [number for number, handler in handlers.items() if callable(handler)]
     for number in own:
-        signal.signal(number, lambda number, frame: arrived.append(number))
+        signal.signal(number, lambda number, frame: late_signals.append(number))
     try:
         yield
     finally:
         for number in own:
             signal.signal(number, handlers[number])
-    for late in dict.fromkeys(arrived):
+    for late in dict.fromkeys(late_signals):
         signal.raise_signal(late)
 
 

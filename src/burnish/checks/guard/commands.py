@@ -270,10 +270,10 @@ def test_programs(paths: Sequence[str], commands: Sequence[str], build_files: Ma
         is_json = path.endswith(".json")
         lines += (script_parts(load_json(text)[0], commands) if is_json else makefile_parts(text, commands)).values()
     words = {word for line in lines for word in re.split(r"[\s;&|()<>'\"\\=]+", line) if word}
-    named = set(map(posixpath.normpath, words))
+    named_paths = set(map(posixpath.normpath, words))
     # `check` alone may be a target of make
-    compiled = {posixpath.normpath(word) for word in words if "/" in word}
-    return tuple(path for path in paths if path in named or posixpath.splitext(path)[0] in compiled)
+    programs = {posixpath.normpath(word) for word in words if "/" in word}
+    return tuple(path for path in paths if path in named_paths or posixpath.splitext(path)[0] in programs)
 
 
 test_programs.__test__ = False  # type: ignore[attr-defined]

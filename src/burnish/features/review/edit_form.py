@@ -86,9 +86,9 @@ def review_in_editor(app: App, task_id: int, report: Callable[[str], None], *, v
     title, drafts = f"task {task_id}: {task.spec.title}", read_draft(app, task_id).comments
     form = review_form(title, diff, drafts, commit=task.commit or "")
     place = app.task_folder(task) / _FORM
-    if refused := _refused_text(place, form):
+    if text := _refused_text(place, form):
         report(f"The form has your text that was refused before: {_refused(place)}. Empty it to begin with a new one.")
-        form = refused
+        form = text
     write_whole(place, form.encode("utf-8", "surrogateescape"))
     open_in(program, place)
     text = _read(place)
@@ -118,9 +118,9 @@ def _refused(place: Path) -> Path:
 
 def _refused_text(place: Path, form: str) -> str:
     """What the person wrote before, if it was refused and is about the same commit."""
-    refused = _refused(place)
+    file = _refused(place)
     heading = next(line for line in form.split("\n") if line.startswith(_HEADING))
-    text = _read(refused) if refused.is_file() else ""
+    text = _read(file) if file.is_file() else ""
     return text if heading in text.split("\n") else ""
 
 
