@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from burnish.checks.makefile import read_makefile
 from burnish.checks.own_commands.shell_lines import split_line
-from burnish.checks.tools import ProjectFolder, ToolChoice, Tools
+from burnish.checks.tools import SHELL_WORDS, ProjectFolder, ToolChoice, Tools
 
 # Targets that other checks and set-up replace, and services that a check cannot start.
 _NOT_BUILT = re.compile(
@@ -34,7 +34,6 @@ _INSTALLS = re.compile(
     r"\bvenv\b|\bvirtualenv\b|\bpip3? install\b|\b(?:npm|pnpm|yarn|bun) (?:ci|install)\b"
     r"|\b(?:poetry|pdm|bundle|composer) install\b|\buv sync\b"
 )
-_SHELL_WORDS = frozenset(("cd", "for", "do", "if", "set", "export", "test", "echo", "exit", "true", "false", "case"))
 
 
 def make_build(place: ProjectFolder, language: str) -> ToolChoice | None:
@@ -113,4 +112,4 @@ def _missing_program(place: ProjectFolder, target: str) -> str:
     lines = [makefile.expand(line.lstrip("@-+ "), target) for line in rule.recipe] if rule else []
     commands = [command for line in lines for command in split_line(line).commands if command.words]
     programs = [command.words[0] for command in commands if re.fullmatch(r"[A-Za-z][\w.+-]*", command.words[0])]
-    return next((one for one in programs if one not in _SHELL_WORDS and not place.around.has_program(one)), "")
+    return next((one for one in programs if one not in SHELL_WORDS and not place.around.has_program(one)), "")

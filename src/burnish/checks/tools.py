@@ -16,6 +16,11 @@ PYTEST = ("python", "-m", "pytest", "-q")
 RUFF = ("ruff", "check", "--output-format=concise")
 # At most this many files are opened; of hundreds of test files the first few are enough.
 MAX_OPENED = 20
+# Words at the begin of a command that the shell itself carries out.
+SHELL_WORDS = frozenset(
+    "if for do while until case { ! [ . cd echo eval exec exit export false printf read set source test time trap true"
+    " ulimit umask unset wait".split()
+)
 # settings that `init` writes
 BUILD = ("checks", "build")
 SETUP = ("workspace", "setup")

@@ -20,6 +20,7 @@ from burnish.adapters.sandbox import missing_paths
 from burnish.checks.discover import decide, discover, find_checks
 from burnish.checks.environment import check_environment
 from burnish.checks.runners import prepare
+from burnish.checks.tools import SHELL_WORDS
 from burnish.config.policy import RoleResolver, checks_for
 from burnish.config.repository import is_inside
 from burnish.config.settings import Config
@@ -260,7 +261,7 @@ def first_program(command: str) -> str:
     except ValueError:
         return ""
     word = next((word for word in words if not re.fullmatch(r"\w+=.*", word)), "")
-    return word if re.fullmatch(r"[\w.+/-]+", word) else ""
+    return word if re.fullmatch(r"[\w.+/-]+", word) and word not in SHELL_WORDS else ""
 
 
 def _has_pytest(python: str, root: Path, env: dict[str, str]) -> bool:
