@@ -9,7 +9,7 @@ from __future__ import annotations
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -122,7 +122,9 @@ class Fault:
             self.host.connect()
         elif self.kind == PAUSED:
             for process in [*children(worker), psutil.Process(worker.process.pid)]:
-                process.resume()
+                # woken by the one before, a process may have ended meanwhile
+                with suppress(psutil.NoSuchProcess):
+                    process.resume()
 
 
 def children(worker: WorkerProcess) -> list[psutil.Process]:
@@ -198,14 +200,18 @@ def judge(machines: Machines, repeats: int) -> None:
     b.burnish("diff", "1")
     with psycopg.connect(b.url) as connection:
         branch, commit = connection.execute("SELECT branch, commit_sha FROM burnish.tasks WHERE id = 1").fetchall()[0]
-        numbers = [row[0] for row in connection.execute("SELECT id FROM burnish.events ORDER BY id").fetchall()]
+        events = connection.execute("SELECT id, type, task FROM burnish.events ORDER BY id").fetchall()
+    numbers = [id for id, *_ in events]
+    take_overs = sum(event[1:] == ("lock.taken_over", 1) for event in events)
     assert numbers == list(range(1, len(numbers) + 1))
     assert b.lab.phases_committed(str(branch)) == [("1", "implement"), ("2", "improve")]
     assert "if b else None" in b.lab.text(str(branch))
     ref = f"refs/burnish/shared/heads/{branch}"
     assert machines.on_remote()[ref] == commit
     paid = {key: count for key, count in machines.lab.paid().items() if key[0] == "1"}
-    assert sum(paid.values()) - len(paid) <= repeats, paid
+    # Leases last 3 seconds here. A busy machine may lose one beside the fault, and with it the phase in flight.
+    further_losses = max(0, take_overs - 1)
+    assert sum(paid.values()) - len(paid) <= repeats + further_losses, paid
     pushes_only_advance(machines, ref)
     for machine in machines.all.values():
         machine.lab.repo.git("fsck", "--connectivity-only", "--no-dangling")

@@ -192,7 +192,7 @@ NO_BLOCKERS = [
 ]
 
 
-@pytest.mark.attacks("an absence in a blocker is no absence of blockers", len(BLOCKERS))
+@pytest.mark.attacks("a blocker that lacks something counts as none", len(BLOCKERS))
 @pytest.mark.parametrize("words", BLOCKERS)
 def test_a_blocker_that_begins_with_a_word_of_absence_is_one(words: str) -> None:
     assert isinstance(read(f"Verdict: approved\n\n{words}\n"), Unreadable)
