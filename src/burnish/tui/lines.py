@@ -38,7 +38,7 @@ def plain(text: str) -> str:
 
 def message_line(text: str) -> str:
     """On one line as in `plain`, but with its spaces: a message may be about them."""
-    return terminal_text(text).expandtabs(4).replace("\n", " ")
+    return terminal_text(text).replace("\t", " ").replace("\n", " ")
 
 
 def verbatim(line: str) -> str:
