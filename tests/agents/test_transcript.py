@@ -15,6 +15,7 @@ from burnish.agents.copilot import CopilotAgent
 from burnish.agents.qwen import QwenAgent
 from burnish.agents.registry import AGENTS
 from burnish.agents.steps import (
+    AnswerLines,
     ReportsSteps,
     RowBuilder,
     Said,
@@ -24,6 +25,7 @@ from burnish.agents.steps import (
     plain_command,
 )
 from burnish.agents.transcript import CUT, MAX_ROWS, read_rows, transcript_file, writer_for
+from burnish.core.secrets import Secrets
 from burnish.core.transcript import MAX_TEXT_LENGTH, Row, RowKind
 from testing.attack_counts import CountAttacks
 
@@ -410,3 +412,19 @@ def test_a_patch_is_shown_with_its_file_and_its_lines(key: str) -> None:
     builder = RowBuilder(("/w",))
     (row,) = builder.add(ToolStarted("1", "apply_patch", {key: text}))
     assert (row.text, row.detail) == ("app.py", lines)
+
+
+def test_lines_of_an_answer_have_its_verdict_in_words() -> None:
+    secret = "AKIA" + "Q7W3ERTYUIOPASD2"
+    escaped = "".join(f"\\u{ord(letter):04x}" for letter in secret)
+    verdict = f'{{"verdict": "rejected", "summary": "no {escaped}", "findings": []}}'
+    printed = ["Hm.", "```burnish-verdict 7", verdict, "```", "```python", "x = 1", "```", verdict]
+    answer = AnswerLines(Secrets.of({"KEY": secret}).redact)
+    shown = [line for one in printed for line in answer.take(one)]
+    assert [line.partition(":")[0] for line in shown] == [
+        *("Hm.", "Verdict rejected", "```python", "x = 1", "```", "Verdict rejected"),
+    ]
+    assert secret not in "".join(shown)
+    # a block that has no end stays as it was printed
+    assert [answer.take(one) for one in printed[1:2]] == [[]]
+    assert answer.end() == printed[1:2]

@@ -92,3 +92,8 @@ def test_a_long_line_goes_on_under_its_words() -> None:
 
 def test_one_is_counted_in_the_singular() -> None:
     assert (count(1, "cycle"), count(3, "cycle")) == ("1 cycle", "3 cycles")
+
+
+def test_a_wrapped_line_keeps_its_spaces() -> None:
+    text = "Expected '+    return  1'. Write comments after it."
+    assert hung(text, 30, 2) == "Expected '+    return  1'.\n  Write comments after it."

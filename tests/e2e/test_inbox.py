@@ -147,6 +147,15 @@ def test_the_answer_to_a_reached_budget_raises_it_where_a_retry_can(note: str, w
     assert answer_to(Reason.BUDGET, note) == want
 
 
+def test_a_question_is_shown_without_signs_of_markdown(tmp_path: Path) -> None:
+    judge = "print(verdict('needs_discussion', 'Do **old** entries stay in `a_b`?'))"
+    lab = Lab.make(tmp_path, author=ADDS_A_LINE, judge=judge)
+    lab.add("Ask", "--max-cycles", "1")
+    lab.burnish("run", code=None)
+    assert "Do old entries stay in `a_b`?" in lab.burnish("inbox").out
+    assert "**old**" in lab.burnish("inbox", "--json").out
+
+
 def test_a_long_reason_is_cut_where_it_can_be_seen() -> None:
     text = "The program was not found on PATH. " * 12
     lines = _short(text, 60)

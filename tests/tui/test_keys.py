@@ -162,6 +162,21 @@ def test_r_rejects_with_a_note(tmp_path: Path) -> None:
     )
 
 
+def test_s_accepts_without_a_review_where_the_settings_allow_it(tmp_path: Path) -> None:
+    extra = "hitl_review: final\nreview: {agents: [judge], required: false}\n"
+    lab = waiting(tmp_path, REJECT, extra)
+
+    async def act(screen: Screen) -> None:
+        await screen.until("s Skip")
+        await screen.press("s")
+        await screen.until("without a review?")
+        await screen.press("y")
+        await screen.until("Accepted task 1 without a review: it is verified.")
+
+    on_screen(lab, act, size=WIDE)
+    assert lab.events("decision.made")[-1]["data"]["choice"] == "skip"
+
+
 @pytest.mark.slow
 def test_f_sends_back_with_a_note_and_starts_the_run(tmp_path: Path) -> None:
     go = tmp_path / "go"

@@ -13,12 +13,13 @@ import pytest
 from rich.text import Text
 from textual import events
 from textual.app import App, ComposeResult
+from textual.widget import Widget
 
 from burnish.core.status import Status
 from burnish.errors import BadInput
 from burnish.features.run.detach import RunProcess, ScreenRun
 from burnish.tui import pages
-from burnish.tui.dialogs import Choice, ChooseDialog
+from burnish.tui.dialogs import Choice, ChooseDialog, NoticeDialog
 from burnish.tui.lines import Bar, BarItem, ShownLine
 from burnish.tui.panes import TaskPane
 from burnish.tui.project import TaskDetails
@@ -239,8 +240,41 @@ def test_a_finding_is_found_in_the_diff_and_on_its_own_page(tmp_path: Path) -> N
         await screen.press("i")
         await screen.until("by judge")
         assert screen.app.pane.marked_finding == "finding:F1"
+        # without a mark, the first one that is on the page
+        await screen.press("o", "i")
+        await screen.until("by judge")
+        assert not screen.app.pane.marked_finding
+        await screen.press("enter")
+        await screen.until("16/20 file_15.py")
+        assert screen.app.pane.marked_finding == "finding:F1"
 
     on_screen(lab, act)
+
+
+def test_the_wheel_takes_the_cursor_of_a_list_with_it(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path)
+    for number in range(60):
+        lab.add(f"Task {number}")
+
+    async def act(screen: Screen) -> None:
+        await screen.until("T2   Task 1")
+        picks = screen.app.picks
+        first = picks.key
+        for kind, step in ((events.MouseScrollDown, 1), (events.MouseScrollUp, -1)):
+            for _ in range(12):
+                screen.app.screen.post_message(wheel(kind, picks, step))
+                await screen.pilot.pause()
+            row = [line.key for line in picks.lines].index(picks.key)
+            await screen.until(lambda row=row: picks.scroll_y <= row < picks.scroll_y + picks.size.height)
+            assert (picks.key != first) == (step == 1) or picks.scroll_y == 0
+            await screen.press("j")
+            assert abs([line.key for line in picks.lines].index(picks.key) - row) == 1
+
+    on_screen(lab, act)
+
+
+def wheel(kind: type[events.MouseEvent], view: Widget, step: int) -> events.MouseEvent:
+    return kind(view, 5, 5, 0, step, 0, False, False, False, screen_x=5, screen_y=5)
 
 
 def test_a_task_that_arrives_above_does_not_change_what_is_next(tmp_path: Path) -> None:
@@ -377,6 +411,9 @@ def test_slash_filters_a_list_and_searches_a_page(tmp_path: Path) -> None:
             await screen.press(key)
             await screen.until(lambda: page.place != places[-1])
             places.append(page.place)
+        # the words have a style of their own in all lines
+        rows = [strip for strip in page.render_lines(page.size.region) if "two" in strip.text]
+        assert [[part.text for part in row if part.text == "two"] for row in rows] == [["two"]] * 2
         # the file in the list of files, and its heading
         first, second = places[:2]
         assert places == [first, second, first, second, first] and second
@@ -386,6 +423,7 @@ def test_slash_filters_a_list_and_searches_a_page(tmp_path: Path) -> None:
         await screen.until_focused("page")
         await screen.until("a Approve")
         await screen.until(lambda: "No line has these words." not in screen.text)
+        assert not [part for strip in page.render_lines(page.size.region) for part in strip if part.text == "two"]
 
     on_screen(lab, act)
 
@@ -620,6 +658,7 @@ def test_next_stays_in_what_the_filter_shows_and_then_ends_the_filter(tmp_path: 
         await screen.until("Approved task 3")
         await screen.press("n")
         await screen.until("T1 Task 1")
+        await screen.until("The filter shows nothing else that waits for you: it is ended.")
         # still the inbox
         assert (screen.app.view, screen.app.filter_text) == ("inbox", "")
 
@@ -652,3 +691,17 @@ def test_a_search_that_is_typed_while_a_diff_is_read_goes_on_in_it(tmp_path: Pat
         await screen.until("1 of 2 lines")
 
     on_screen(lab, act, size=WIDE)
+
+
+def test_messages_keep_the_spaces_that_they_are_about(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path)
+    lab.add("Add division")
+
+    async def act(screen: Screen) -> None:
+        screen.app.say("It is 'a   b'.", "Expected '+    b'.")
+        await screen.until("It is 'a   b'.  Expected '+    b'.")
+        screen.app.push_screen(NoticeDialog("It is 'c   d'.", "Expected '+    d'."))
+        await screen.until("It is 'c   d'.")
+        await screen.until("Expected '+    d'.")
+
+    on_screen(lab, act)

@@ -19,7 +19,8 @@ from burnish.core.task import Spec
 from burnish.proc.identity import hold
 from burnish.store import Store
 from testing import boards
-from testing.lab import Lab
+from testing.byhand import ADDS_A_LINE
+from testing.lab import APPROVE, REJECT, Lab
 from testing.screens import Screen, on_screen
 
 SIZES = [(80, 24), (200, 50)]
@@ -302,3 +303,35 @@ def test_next_goes_through_the_inbox_and_begins_again(lab: Lab) -> None:
         assert found[:-1] in (ids, [*ids[1:], ids[0]]) and found[-1] == found[0]
 
     on_screen(lab, act)
+
+
+def test_a_transcript_shows_the_verdict_that_a_program_printed_in_words(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, author=ADDS_A_LINE, judge=REJECT, extra="hitl_review: final\nreview: {agents: [judge]}\n")
+    lab.add("Add division", "--max-cycles", "1")
+    lab.burnish("run", code=None)
+
+    async def act(screen: Screen) -> None:
+        await screen.until("Verdict")
+        await screen.press("t")
+        await screen.until("Verdict changes_requested: ")
+        await screen.until("- error: ")
+        assert "burnish-verdict" not in screen.text and "{" not in screen.text
+
+    on_screen(lab, act, size=(140, 40))
+    assert "Verdict changes_requested: " in lab.burnish("log", "1").out
+    assert "burnish-verdict" not in lab.burnish("log", "1").out
+    assert "```burnish-verdict" in lab.burnish("log", "1", "--raw").out
+
+
+def test_the_head_of_a_task_names_no_cost_that_nobody_knows(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, author=ADDS_A_LINE, judge=APPROVE, extra="approval: required\n")
+    lab.add("Add division")
+    lab.burnish("run", code=None)
+
+    async def act(screen: Screen) -> None:
+        await screen.until("Verdict")
+        assert "cost unknown" not in screen.text
+
+    on_screen(lab, act, size=(140, 40))
+    task_line, *_, summary = lab.burnish("status").out.splitlines()
+    assert ("cost unknown" in task_line, "cost unknown" in summary) == (False, True)

@@ -177,6 +177,34 @@ def readable_answer(text: str) -> str:
     return _VERDICT_BLOCK.sub(lambda match: _verdict_words(match[1]) or match[0], text)
 
 
+_BLOCK_START = re.compile(r"```burnish-verdict\b|\{.*\"verdict\"")
+# a longer block is shown as it is
+_MAX_BLOCK_LINES = 5_000
+
+
+class AnswerLines:
+    """The output of a reviewer that prints text, with its verdict in words; lines of a block wait for its end."""
+
+    def __init__(self, redact: Callable[[str], str]) -> None:
+        # again: in JSON, a secret may be written in escapes
+        self._redact = redact
+        self._block: list[str] = []
+
+    def take(self, line: str) -> list[str]:
+        """The lines to show now."""
+        if not self._block and not _BLOCK_START.match(line):
+            return [line]
+        self._block.append(line)
+        is_fenced = self._block[0].startswith("```")
+        is_open = is_fenced and (len(self._block) == 1 or line.rstrip() != "```")
+        return [] if is_open and len(self._block) < _MAX_BLOCK_LINES else self.end()
+
+    def end(self) -> list[str]:
+        """The lines of a block that has no end."""
+        text, self._block = "\n".join(self._block), []
+        return self._redact(readable_answer(text)).split("\n") if text else []
+
+
 def _verdict_words(text: str) -> str:
     try:
         # aider wraps lines, also within a string

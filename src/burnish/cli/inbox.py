@@ -129,6 +129,8 @@ def page(
 
 
 def _entry(entry: InboxEntry, folder: str, room: int, colour: bool, now: datetime) -> Iterator[str]:
+    from burnish.exchange.markdown_text import unmarked
+
     task = entry.task
     tone = BY_STATUS[task.status]
     since = ago(entry.since, now)
@@ -137,7 +139,7 @@ def _entry(entry: InboxEntry, folder: str, room: int, colour: bool, now: datetim
     title = cut(one_line(task.spec.title), max(20, title_room))
     sign = paint(mark(MARKS[task.status]), tone, on=colour)
     yield f"{sign} {paint(f'T{task.id} {title}', 'bold', on=colour)}{where}  {paint(since, 'dim', on=colour)}"
-    for line in _short(one_line(entry.why), room - 4):
+    for line in _short(unmarked(one_line(entry.why)), room - 4):
         yield f"    {line}"
     for path, words in entry.unseen_files[:_FILES]:
         yield cut(f"      {one_line(path)}: {one_line(words)}", room)

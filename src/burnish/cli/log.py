@@ -6,7 +6,7 @@ import os
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -19,6 +19,7 @@ from burnish.core.task import task_id
 from burnish.errors import BadInput
 
 if TYPE_CHECKING:
+    from burnish.agents.steps import AnswerLines
     from burnish.core.event import RecordedEvent
     from burnish.core.secrets import LineFilter, Secrets
     from burnish.runtime import App
@@ -63,13 +64,14 @@ def log(
     from burnish.core.secrets import Secrets
 
     read: dict[Path, int] = {}
+    answers: dict[Path, AnswerLines] = {}
     # what a running phase prints is redacted on the disk only when it is over
     filters: dict[Path, LineFilter] = defaultdict(partial(Filter, Secrets.of(os.environ)))
     with paged(enabled=not follow and bool(_files(app, number, phase))):
         while True:
             running = app.store.task(app.key, number).status in RUNNING
             for file in _shown(_files(app, number, phase), raw=raw, running=running):
-                _print_more(file, read, filters)
+                _print_more(file, read, filters, None if raw else answers)
             if not (follow and running):
                 break
             time.sleep(_PAUSE)
@@ -196,8 +198,13 @@ def _print_rows(path: Path, read: dict[Path, int]) -> None:
             say(fitted(clean(line), sys.stdout, by=indent) if is_prose else clean(line))
 
 
-def _print_more(file: LogFile, read: dict[Path, int], filters: dict[Path, LineFilter]) -> None:
-    """Print what was appended to the file since the last call."""
+def _print_more(
+    file: LogFile,
+    read: dict[Path, int],
+    filters: dict[Path, LineFilter],
+    answers: dict[Path, AnswerLines] | None = None,
+) -> None:
+    """Print what was appended to the file since the last call; with `answers`, verdicts of reviewers in words."""
     from burnish.features.tasks.logs import is_sarif
 
     # a transcript is empty until the agent has said or done something
@@ -214,10 +221,25 @@ def _print_more(file: LogFile, read: dict[Path, int], filters: dict[Path, LineFi
     if file.is_transcript:
         _print_rows(file.path, read)
         return
-    for line in _lines_from(file.path, read, filters[file.path].secrets):
-        redacted_line = filters[file.path](line)
-        if redacted_line is not None:
-            say(clean(redacted_line))
+    new_lines = _lines_from(file.path, read, filters[file.path].secrets)
+    lines: Iterator[str] = (line for one in new_lines if (line := filters[file.path](one)) is not None)
+    if answers is not None and file.is_review:
+        lines = _with_verdicts(file.path, lines, filters[file.path].secrets, answers)
+    for line in lines:
+        say(clean(line))
+
+
+def _with_verdicts(
+    path: Path, lines: Iterable[str], secrets: Secrets, answers: dict[Path, AnswerLines]
+) -> Iterator[str]:
+    from burnish.agents.steps import AnswerLines
+    from burnish.features.tasks.logs import ENDED, resting_seconds
+
+    answer = answers.setdefault(path, AnswerLines(secrets.redact))
+    for line in lines:
+        yield from answer.take(line)
+    if resting_seconds(path) > ENDED:
+        yield from answer.end()
 
 
 def _lines_from(path: Path, read: dict[Path, int], secrets: Secrets) -> Iterator[str]:

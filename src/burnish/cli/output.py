@@ -170,6 +170,7 @@ def _whole(value: Any, key: str = "") -> Any:
 # Text for a terminal: sanitize, measure in columns, shorten.
 
 MAX_TITLE_LENGTH = 80
+_WORD = re.compile(r"(\s*)(\S+)")
 
 
 def clean(text: str) -> str:
@@ -233,9 +234,10 @@ def cut(text: str, room: int) -> str:
 def wrap(text: str, room: int) -> list[str]:
     """The words of one line on as many as they need; a word that is too long is broken."""
     lines = [""]
-    for word in text.expandtabs(4).split():
+    # spaces within a line stay: they may be what the text is about
+    for spaces, word in _WORD.findall(text.expandtabs(4).strip()):
         while word:
-            gap = " " if lines[-1] else ""
+            gap = spaces if lines[-1] else ""
             if width(lines[-1]) + len(gap) + width(word) <= room:
                 lines[-1] += gap + word
                 break
@@ -253,7 +255,7 @@ def hung(text: str, room: int, by: int) -> str:
     if width(text) <= room:
         return text
     lead = text[: len(text) - len(text.lstrip(" "))]
-    body = " ".join(text.expandtabs(4).split())
+    body = text.expandtabs(4).strip()
     first = wrap(body, room - len(lead))[0]
     more = wrap(body[len(first) :].lstrip(), room - by)
     return "\n".join([lead + first, *(" " * by + line for line in more)])

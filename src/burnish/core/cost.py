@@ -54,6 +54,11 @@ def short_cost(usd: float | None, source: str | None) -> str:
     return f"{dollars(usd)}{'+' if source == CostSource.PARTIAL else ''}"
 
 
+def known_cost(usd: float | None, source: str | None) -> str:
+    """`short_cost`, empty if no agent reported any: for lines that have little room."""
+    return short_cost(usd, source) if usd else ""
+
+
 def cost_with_source(usd: float | None, source: str | None) -> str:
     """`$0.42 (list price)`; an unknown cost is named, and empty means that nothing was used."""
     if not usd:

@@ -11,6 +11,15 @@ _MARKUP = re.compile(r"([\\`*_\[\]<>|~#])")
 # users, issues that a keyword before them would close, addresses that become links
 _REFERENCE = re.compile(r"(?i)[@#](?=\w)|:(?=//)|\bGH(?=-\d)|\bwww(?=\.)")
 
+# Emphasis and code, which a terminal shows without the signs around them. With a limit: a text of many openings without
+# an end would take minutes.
+MARKED = re.compile(r"(?<![\w*])\*\*(?=[^\s*])(.{1,300}?)(?<=[^\s*])\*\*(?![\w*])|(?<!`)`([^`]+)`(?!`)")
+
+
+def unmarked(text: str) -> str:
+    """One line without the signs of emphasis. Those around code stay: they tell where it begins and ends."""
+    return MARKED.sub(lambda match: match[1] or match[0], text)
+
 
 def escaped(text: object) -> str:
     """One line of text without markup, mentions of users, links, and keywords that close issues."""

@@ -33,6 +33,11 @@ class LogFile:
         return ":".join(parts[start:])
 
     @property
+    def is_review(self) -> bool:
+        """Whether it is the text that a reviewer printed, which has its verdict."""
+        return self.phase == "review" and self.path.name == "stdout"
+
+    @property
     def is_transcript(self) -> bool:
         return self.kind.endswith("transcript")
 

@@ -81,7 +81,7 @@ _KEYS = {
 }
 # an act of these keys asks for a text
 KEYS_WITH_TEXT = "rfcw"
-_DONE = {"approve": "Approved", "reject": "Rejected", "fix": "Sent back", "skip": "Accepted without review:"}
+_DONE = {"approve": "Approved", "reject": "Rejected", "fix": "Sent back", "skip": "Accepted"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,6 +251,8 @@ def _decide(app: App, order: Order) -> str:
         return f"{'Answered' if order.is_answer else 'Sent back'} task {task.id}. {_start(app, task)}"
     if choice is GateChoice.APPROVE and order.grounds:
         return f"Approved task {task.id} against its review: it {stands(task.status)}."
+    if choice is GateChoice.SKIP:
+        return f"Accepted task {task.id} without a review: it {stands(task.status)}."
     return f"{_DONE[choice]} task {task.id}: it {stands(task.status)}."
 
 

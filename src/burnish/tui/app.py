@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 # the cursor rests on a task for so long before it is read, and the old one is shown for so long
 _REST_SECONDS = 0.06
 _SLOW_SECONDS = 0.5
+_NO_MORE_IN_FILTER = "The filter shows nothing else that waits for you: it is ended."
 
 
 class BurnishTui(ProjectScreen):
@@ -53,7 +54,7 @@ class BurnishTui(ProjectScreen):
         Binding("question_mark,f1", "help", show=False),
         Binding("ctrl+p,colon", "palette", show=False),
         Binding("escape", "go_back", show=False),
-        Binding("enter", "open", show=False),
+        Binding("enter", "enter", show=False),
         Binding("ctrl+z", "suspend_process", show=False, priority=True),
         Binding("o", "tab('overview')", show=False),
         Binding("t", "tab('transcript')", show=False),
@@ -89,6 +90,14 @@ class BurnishTui(ProjectScreen):
             self.picks.focus()
             # the other list may have the same task further down
             self.after_drawing(lambda: self.picks.move_to(self.picks.key))
+
+    def action_enter(self) -> None:
+        """On a page, show a finding in the diff; elsewhere open what is selected."""
+        if self.pane.page.has_focus and self.pane.tab != "diff" and (finding := self.pane.chosen_finding):
+            self.next_line = finding
+            self.action_tab("diff")
+        else:
+            self.action_open()
 
     def action_open(self) -> None:
         """Show the selected task; where there is room for both, move to it."""
@@ -152,6 +161,8 @@ class BurnishTui(ProjectScreen):
             number = ids[(ids.index(self.number) + is_seen) % len(ids)]
         if is_seen and number == self.number:
             number = next(one for one in ids if one != self.number)
+        is_filter_over = bool(self.filter_text) and not self._is_listed(number)
+        self.said_on_arrival = (number, _NO_MORE_IN_FILTER) if is_filter_over else (0, "")
         self.pane.tab = "overview"
         self.action_open_task(number)
 
@@ -273,6 +284,7 @@ class BurnishTui(ProjectScreen):
 
     @on(SearchField.Closed)
     def _end_search(self) -> None:
+        self.query_one(self.query_one("#find", SearchField).beside, LineView).end_search()
         self.say("")
 
     @on(FilterField.Closed)
@@ -290,8 +302,11 @@ class BurnishTui(ProjectScreen):
     def _select(self) -> None:
         if not self.is_open:
             return
+        number, words = self.said_on_arrival
+        if number != self.number:
+            self.said_on_arrival, words = (0, ""), ""
         if self.number != self.acted_on:
-            self.say("")
+            self.say(words, is_brief=True)
             if self.acted_on:
                 # the list does not keep it any longer
                 self.acted_on = 0

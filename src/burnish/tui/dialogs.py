@@ -19,7 +19,7 @@ from burnish.core.override import QUESTIONS, OverrideReasons, override_reasons
 from burnish.core.status import Status
 from burnish.errors import BadInput
 from burnish.tui.acts import Order, label_of, opposite, question_of
-from burnish.tui.lines import LineView, PickList, ShownLine, plain, prose, styled
+from burnish.tui.lines import LineView, PickList, ShownLine, message_line, plain, prose, styled
 
 if TYPE_CHECKING:
     from burnish.tui.project import TaskDetails
@@ -82,7 +82,7 @@ class Dialog(ModalScreen[T | None], Generic[T]):
     def _fit(self) -> None:
         size = self.app.size
         self.set_class(size.height < _TALL, "short")
-        title = styled(plain(self.heading), "bold")
+        title = styled(message_line(self.heading), "bold")
         title.truncate(min(_WIDTH, int(size.width * 0.96)) - 4, overflow="ellipsis")
         self.query_one(".title", Static).update(title)
         if self.words:

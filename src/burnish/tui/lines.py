@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -26,11 +27,18 @@ from burnish.tui.markdown import markdown_lines
 MAX_LINE_LENGTH = 2_000
 # faint text on the colour of text cannot be read
 _REVERSE = Style(reverse=True, dim=False)
+# words that are searched for: in the line that was gone to, which is in reverse, they stand out by not being so
+_FOUND, _FOUND_HERE = _REVERSE, Style(reverse=False, bold=True, underline=True)
 
 
 def plain(text: str) -> str:
     """On one line, without control characters."""
     return " ".join(terminal_text(text).split())
+
+
+def message_line(text: str) -> str:
+    """On one line as in `plain`, but with its spaces: a message may be about them."""
+    return terminal_text(text).replace("\t", " ").replace("\n", " ")
 
 
 def verbatim(line: str) -> str:
@@ -146,6 +154,8 @@ class LineView(ScrollView, can_focus=True):
         self._follows = False
         # the line that was jumped to: it is marked, and near the end of the page it cannot be at the top
         self.place: int | None = None
+        # the words that are searched for, which are marked
+        self._searched: re.Pattern[str] | None = None
 
     # what it shows
 
@@ -231,6 +241,8 @@ class LineView(ScrollView, can_focus=True):
 
     def find(self, words: str, step: int, first: int) -> tuple[int, int]:
         """Go to a line with the words: from `first` on, or the next or the one before; which of how many it is."""
+        self._searched = re.compile(re.escape(words), re.IGNORECASE) if words else None
+        self.refresh()
         words = words.casefold()
         numbers = [n for n, line in enumerate(self.lines) if words in f"{line.lead}{line.text}".casefold()]
         if not numbers or not words:
@@ -242,6 +254,10 @@ class LineView(ScrollView, can_focus=True):
             number = next((n for n in numbers if n > at), numbers[0])
         self.go_to(number)
         return numbers.index(number) + 1, len(numbers)
+
+    def end_search(self) -> None:
+        self._searched = None
+        self.refresh()
 
     def go_to(self, number: int) -> None:
         """Put this line at the top, if the page is long enough, and mark it until the page is scrolled."""
@@ -305,7 +321,16 @@ class LineView(ScrollView, can_focus=True):
         number, text = self._rows[row]
         strip = Strip(text.render(self.app.console), text.cell_len).apply_style(base).crop_extend(0, width, base)
         style = self.row_style(number)
-        return Strip(Segment.apply_style(strip, post_style=style), width) if style else strip
+        strip = Strip(Segment.apply_style(strip, post_style=style), width) if style else strip
+        return self._with_found_words(strip, text.plain, _FOUND_HERE if style else _FOUND)
+
+    def _with_found_words(self, strip: Strip, row: str, style: Style) -> Strip:
+        places = [match.span() for match in self._searched.finditer(row)] if self._searched else []
+        for start, end in places:
+            first, after = cell_len(row[:start]), cell_len(row[:end])
+            words = Strip(Segment.apply_style(strip.crop(first, after), post_style=style))
+            strip = Strip.join([strip.crop(0, first), words, strip.crop(after)])
+        return strip
 
     def line_at(self, event: events.Click) -> int | None:
         row = self.scroll_offset.y + event.y
@@ -389,6 +414,20 @@ class PickList(LineView):
     def action_choose(self) -> None:
         if self.key:
             self.post_message(self.Chosen(self, self.key))
+
+    def on_mouse_scroll_down(self) -> None:
+        self.call_after_refresh(self._keep_cursor_in_view)
+
+    def on_mouse_scroll_up(self) -> None:
+        self.call_after_refresh(self._keep_cursor_in_view)
+
+    def _keep_cursor_in_view(self) -> None:
+        """What Enter opens can be seen: the wheel takes the cursor with it at the edge."""
+        top = round(self.scroll_y)
+        numbers = [n for n, line in enumerate(self.lines) if line.key and top <= n < top + self.size.height]
+        at = next((n for n, line in enumerate(self.lines) if line.key == self.key), 0)
+        if numbers and not numbers[0] <= at <= numbers[-1]:
+            self.move_to(self.lines[numbers[0] if at < numbers[0] else numbers[-1]].key)
 
     def row_style(self, number: int) -> Style | None:
         is_here = bool(self.key) and self.lines[number].key == self.key

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 
 from rich.text import Text
 
-# with a limit: a text of many openings without an end would take minutes to draw
-_INLINE = re.compile(r"(?<![\w*])\*\*(?=[^\s*])(.{1,300}?)(?<=[^\s*])\*\*(?![\w*])|(?<!`)`([^`]+)`(?!`)")
+from burnish.exchange.markdown_text import MARKED
+
 _HEADING = re.compile(r"#{1,6}\s+(?=\S)")
 _FENCES = ("```", "~~~")
 
@@ -16,7 +16,7 @@ _FENCES = ("```", "~~~")
 def inline(text: str, style: str = "") -> Text:
     """One line without the signs of emphasis and code."""
     line, end = Text(end="", no_wrap=True), 0
-    for match in _INLINE.finditer(text):
+    for match in MARKED.finditer(text):
         line.append(text[end : match.start()], style or None)
         strong, code = match.groups()
         line.append(strong or code, f"{style} {'bold' if strong else 'cyan'}".strip())

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from burnish.core.cost import short_cost
+from burnish.core.cost import known_cost
 from burnish.core.finding import Finding, FindingState
 from burnish.core.gate import cause_of
 from burnish.core.status import Reason, Status
@@ -237,7 +237,7 @@ def outcome_words(verdict: str, review: str, but: str = "") -> str:
 
 
 def _moment(moment: Moment, shown_texts: Collection[str], details: TaskDetails) -> ShownLine:
-    facts = [moment.who, _duration(moment.seconds), short_cost(moment.cost_usd, moment.cost_source)]
+    facts = [moment.who, _duration(moment.seconds), known_cost(moment.cost_usd, moment.cost_source)]
     facts += ["under way"] * moment.live + [f"commit {moment.commit[:12]}"] * bool(moment.commit)
     text = styled(plain(moment.title), TONES.get(moment.tone, ""))
     words = " · ".join(one for one in facts if one)
@@ -427,6 +427,7 @@ _HELP = (
                  ("q Ctrl-Z", "quit; suspend, until `fg` in the shell"))),
     ("Task", (("o t i d", "overview, transcript, findings, diff"), ("← →", "the page before, the next one"),
               ("[ ]", "file before, next file"), (", .", "finding before, next finding"),
+              ("Enter", "findings: show the marked or first one in the diff"),
               ("u", "diff: only what changed since the last review, or all"),
               ("V", "diff: mark the file as viewed, and go to the next"),
               ("j k Space", "scroll, or move in a list"))),

@@ -12,7 +12,7 @@ from rich.text import Text
 from textual.app import ComposeResult
 from textual.containers import Container, Vertical
 
-from burnish.core.cost import short_cost
+from burnish.core.cost import known_cost
 from burnish.core.status import Reason, Status
 from burnish.core.task import Task
 from burnish.core.transcript import Row, RowKind
@@ -23,6 +23,7 @@ from burnish.views.board import TaskCard
 from burnish.views.status import cycles_words, review_words
 
 if TYPE_CHECKING:
+    from burnish.agents.steps import AnswerLines
     from burnish.runtime.requests import LogFile
     from burnish.tui.project import TaskDetails
 
@@ -100,6 +101,14 @@ class TaskPane(Vertical):
         key = self.page.lines[self.page.place].key if self.page.place is not None else ""
         return key if key.startswith("finding:") else ""
 
+    @property
+    def chosen_finding(self) -> str:
+        """The one that was jumped to; on the page of findings otherwise the first one on the screen."""
+        if self.marked_finding or self.tab != "findings":
+            return self.marked_finding
+        following = (line.key for line in self.page.lines[self.page.top_line() :] if line.key.startswith("finding:"))
+        return next(following, "")
+
     def _place(self) -> str:
         line = self._heading_above()
         if line is None:
@@ -175,8 +184,9 @@ def head_lines(details: TaskDetails) -> list[ShownLine]:
         _outcome(details, f"review {review_words(task)}") if task.review_status else "",
         f"{task.open_findings} open" if task.open_findings else "",
         plain(task.agent or task.spec.agent or ""),
-        short_cost(task.cost_usd, task.cost_source),
-        details.shown_commit[:12],
+        known_cost(task.cost_usd, task.cost_source),
+        # the page has more of it
+        details.shown_commit[:8],
         "paused" if task.is_paused else "",
         plain(" ".join(f"#{tag}" for tag in task.spec.tags)),
     ]
@@ -284,6 +294,7 @@ class Follower:
     place: int = -1
     _offsets: dict[Path, int] = field(default_factory=dict)
     _last: Path | None = None
+    _answers: dict[Path, AnswerLines] = field(default_factory=dict)
 
     def more(self) -> list[ShownLine]:
         lines = [line for file in self._files() for line in self._new_lines(file)]
@@ -329,12 +340,28 @@ class Follower:
         at = self._offsets.get(file.path, -1)
         for _ in range(_MAX_PIECES):
             chunk = piece(Output(file, 0), at)
-            for line in chunk.text.removesuffix("\n").split("\n") if chunk.text else ():
-                yield ShownLine(styled(verbatim(line)))
-            self._offsets[file.path] = chunk.next
-            if chunk.next in (at, chunk.size):
+            lines = chunk.text.removesuffix("\n").split("\n") if chunk.text else []
+            is_last = chunk.next in (at, chunk.size)
+            yield from self._read_lines(file, lines, is_last=is_last)
+            self._offsets[file.path] = at = chunk.next
+            if is_last:
                 return
-            at = chunk.next
+
+    def _read_lines(self, file: LogFile, lines: list[str], *, is_last: bool) -> Iterator[ShownLine]:
+        """Lines of output; a reviewer's verdict in words."""
+        from burnish.adapters.redaction import secrets_from_environment
+        from burnish.agents.steps import AnswerLines
+        from burnish.features.tasks.logs import ENDED, resting_seconds
+
+        if not file.is_review:
+            yield from (ShownLine(styled(verbatim(line))) for line in lines)
+            return
+        answer = self._answers.setdefault(file.path, AnswerLines(secrets_from_environment().redact))
+        for line in lines:
+            shown = answer.take(line)
+            yield from [ShownLine(styled(verbatim(line)))] if shown == [line] else prose("\n".join(shown))
+        if is_last and resting_seconds(file.path) > ENDED:
+            yield from prose("\n".join(answer.end()), is_verbatim=True)
 
 
 def _attempt(transcript: LogFile) -> Path:

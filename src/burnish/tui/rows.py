@@ -35,7 +35,6 @@ COLOURS = {
 }
 # from this width on, a row shows the cost and the cycle, too
 _WIDE = 64
-_WIDER = 100
 _MIN_TITLE = 16
 _HOURS_OF_TWO_DAYS = 48
 # with this, the note of a task whose cycles are used up leads to what the review said
@@ -89,7 +88,7 @@ def _task_row(card: TaskCard, words: str, width: int, shown_as: Status) -> Shown
     if width >= _WIDE:
         tags = " ".join(f"#{tag}" for tag in card.tags)
         # the titles need the room more than what is not known
-        cost = card.cost if card.cost != UNKNOWN_COST or width >= _WIDER else ""
+        cost = card.cost if card.cost != UNKNOWN_COST else ""
         facts = [tags, card.cycle, words, f"{card.open_findings} open" if card.open_findings else "", cost]
     title = styled(plain(card.title))
     room = max(_MIN_TITLE, width - len(mark) - len(number) - 3)

@@ -35,6 +35,7 @@ from burnish.tui.lines import (
     PickList,
     SearchField,
     ShownLine,
+    message_line,
     plain,
     prose,
     styled,
@@ -112,6 +113,8 @@ class ProjectScreen(App[str]):
         self.undo_order: Order | None = None
         # the task whose outcome is shown: it stays in the list until the cursor leaves it
         self.acted_on = 0
+        # what is said when the cursor is on this task
+        self.said_on_arrival = (0, "")
         # the tasks whose runs acts have started: their ends are said
         self.awaited: set[int] = set()
         # waits until the task is read
@@ -327,7 +330,8 @@ class ProjectScreen(App[str]):
         """A message above the keys, until the next one; with `is_brief` until the next key."""
         self._is_brief, self.is_act_message = is_brief, False
         line = self.query_one("#message", Static)
-        text = styled(plain(what), style) + styled(f"  {plain(hint)}" if hint else "", "dim")
+        what, hint = message_line(what), message_line(hint)
+        text = styled(what, style) + styled(f"  {hint}" if hint else "", "dim")
         text.no_wrap = False
         line.update(text)
         line.set_class(bool(what), "shown")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from burnish.core.cost import joint_source, short_cost
+from burnish.core.cost import joint_source, known_cost, short_cost
 from burnish.core.status import ErrorCode, FinalVerdict, Reason, ReviewStatus, Status
 from burnish.core.task import Task
 from burnish.views.filters import unmet_among
@@ -219,7 +219,7 @@ def status_line(task: Task, now: datetime, *, unmet: Sequence[int] = (), alive: 
         overrides=_many(task.overrides, "override") if begun and task.overrides else "",
         review=_review(task) if begun else "",
         open=f"{task.open_findings} open" if begun and task.open_findings else "",
-        cost=short_cost(task.cost_usd, task.cost_source),
+        cost=known_cost(task.cost_usd, task.cost_source),
     )
 
 
