@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -216,7 +219,7 @@ def test_who_comes_back_to_the_inbox_or_the_list_has_the_focus_on_the_same_task(
         page.keyboard.press("Enter")
         page.wait_for_selector(".task-page[data-ready]")
         page.evaluate("history.back()")
-        until(page, f"document.activeElement.id === '{place}'")
+        until(page, f"document.activeElement?.id === '{place}'")
 
 
 def test_a_key_that_does_nothing_now_says_so_and_begins_no_word(page: Page, served: Served) -> None:
@@ -282,3 +285,103 @@ def test_a_merge_that_waits_for_another_decision_is_no_failure(
         page.wait_for_selector(".toast:not(.bad):has-text('main has moved')", timeout=60_000)
         assert "burnish decide" not in page.locator("#toasts").inner_text()
         page.wait_for_selector(".entry:has-text('a person decides next.')")
+
+
+def test_two_shortcuts_at_once_both_act_and_a_word_stores_nothing(page: Page, served: Served) -> None:
+    open_task(page, served, 1)
+    split, spaces = (f"document.querySelector('[data-{name}]').checked" for name in ("split", "ignore-space"))
+    page.wait_for_selector(".lines")
+    was = page.evaluate(f"[{split}, {spaces}]")
+    page.keyboard.type("si", delay=20)
+    until(page, f"{split} !== {str(was[0]).lower()} && {spaces} !== {str(was[1]).lower()}")
+    # the keys that follow are keys
+    page.keyboard.type("oA", delay=20)
+    page.wait_for_selector("#gate-details[open]")
+    until(page, "document.activeElement.value === 'approve'")
+    page.wait_for_timeout(300)
+    was = page.evaluate(f"[{split}, {spaces}]")
+    for word in ("vise", "see", "sx"):
+        page.keyboard.type(word, delay=20)
+        page.wait_for_selector(".toast:has-text('No field has the focus.')")
+        page.wait_for_timeout(900)
+    assert page.evaluate(f"[{split}, {spaces}]") == was
+    assert not page.locator("[data-viewed]").first.is_checked()
+    page.keyboard.type("si", delay=20)
+    until(page, f"{split} !== {str(was[0]).lower()}")
+
+
+def test_keys_between_the_login_and_the_first_page_are_pressed_there(opened: Browser, served: Served) -> None:
+    context = opened.new_context(viewport={"width": 1280, "height": 720})
+    page = context.new_page()
+    page.goto(f"{served.url}/inbox")
+    held: list[Route] = []
+    page.route(f"{served.url}/", lambda route: held.append(route))
+    page.keyboard.type(served.token)
+    page.keyboard.press("Enter")
+    for _ in range(100):
+        if held:
+            break
+        page.wait_for_timeout(50)
+    for key in ("g", "i"):
+        page.keyboard.press(key)
+    held[0].continue_()
+    page.wait_for_url("**/inbox")
+    page.wait_for_selector(".entry")
+    context.close()
+
+
+def test_a_tab_in_a_url_that_is_typed_leaves_the_title_in_view(opened: Browser, served: Served) -> None:
+    with logged_in(opened, served, width=390, height=844) as page:
+        open_task(page, served, 1)
+        for name in ("findings", "changes"):
+            page.evaluate(f"location.hash = '{name}'")
+            page.wait_for_selector(f"#{name}:not([hidden])")
+            page.wait_for_timeout(200)
+            assert page.evaluate("scrollY") == 0
+
+
+def test_the_entry_below_has_the_focus_after_a_merge_that_waits_for_another_decision(
+    tmp_path: Path, opened: Browser
+) -> None:
+    lab = Lab.make(tmp_path / "lab", author=AUTHOR, judge=f"import time\ntime.sleep(1)\n{JUDGE}", extra=EXTRA)
+    for title in (*TITLES, "Change the greeting"):
+        lab.add(title)
+    for number in ("2", "3", "4", "5"):
+        lab.burnish("run", number, code=None)
+    for number in ("2", "4", "5"):
+        lab.burnish("decide", number, "approve")
+    lab.repo.commit({"other.txt": "x\n"})
+    with serving(lab) as served, logged_in(opened, served, height=720) as page:
+        page.goto(f"{served.url}/inbox")
+        page.wait_for_selector('.connection[data-state="live"]')
+        page.evaluate(
+            """new MutationObserver(() => {
+              const { innerText } = document.getElementById("inbox");
+              if (innerText.includes("approval void")) document.body.dataset.wasVoid = "yes";
+            }).observe(document.body, { childList: true, subtree: true })"""
+        )
+        page.locator(".entry", has_text="T4").focus()
+        page.keyboard.press("a")
+        page.wait_for_selector("dialog[open] h2:has-text('Merge T4')")
+        page.keyboard.press("Enter")
+        page.wait_for_selector(".toast:has-text('main has moved')", timeout=60_000)
+        page.wait_for_selector(".entry.warn:has-text('T4')")
+        page.wait_for_timeout(300)
+        until(page, "document.activeElement.matches('.entry') && document.activeElement.innerText.includes('T5')")
+        assert page.evaluate("document.body.dataset.wasVoid") is None
+
+
+def test_a_task_that_is_reviewed_with_its_target_is_never_without_its_runner(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path / "lab", author=AUTHOR, judge=f"import time\ntime.sleep(1)\n{JUDGE}", extra=EXTRA)
+    lab.add(TITLES[0])
+    lab.burnish("run", "1", code=None)
+    lab.burnish("decide", "1", "approve")
+    lab.repo.commit({"other.txt": "x\n"})
+    with serving(lab) as served, ThreadPoolExecutor(1) as pool:
+        merge = pool.submit(served.of_project, "POST", "/merge-verified", {})
+        seen = set()
+        with served.client() as client:
+            while not merge.done():
+                seen |= set(re.findall(r'class="badge[^>]*>([^<]*)', client.get("/inbox/part").text))
+        assert merge.result().json()["left"]
+        assert seen <= {"ready", "your decision"}

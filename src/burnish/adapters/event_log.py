@@ -96,13 +96,13 @@ class StoreEventLog:
     def approval(self, task_id: int) -> Approval | None:
         return self.store.approval(self.project, task_id)
 
-    def record(self, task_id: int, *events: Event) -> tuple[RecordedEvent, ...]:
+    def record(self, task_id: int, *events: Event, taker: str = "") -> tuple[RecordedEvent, ...]:
         clean = [clean_event(self.secrets, event) for event in with_finish(events)]
         if self.runner and (machine := self.store.machine()):
             clean = [_with_machine(event, machine) for event in clean]
         if any(event.type in SENT_BEFORE for event in clean):
             self._send(task_id, clean)
-        recorded_events = self.store.record(self.project, task_id, clean, runner=self.runner)
+        recorded_events = self.store.record(self.project, task_id, clean, runner=self.runner, taker=taker)
         for observe in self.observers:
             observe(recorded_events)
         # Other events are written with each cycle; these would be lost with the database until then.
@@ -170,6 +170,19 @@ class StoreEventLog:
             if task is not None:
                 self.held.ids.add(task.id)
         return task
+
+    def claim_with(self, task_id: int, *events: Event) -> bool:
+        """Record what a person asked for and claim the task in one transaction: nobody sees it without its runner.
+
+        False if another process runs it, or if it was stopped before it was brought here.
+        """
+        assert self.runner, "only a runner claims"
+        with self.held.lock:
+            if task_id in self.held.ids:
+                return False
+            replace(self, runner=None, observers=()).record(task_id, *events, taker=self.runner)
+            self.held.ids.add(task_id)
+        return self.share is None or self._brought(self.share, self.task(task_id))
 
     def _brought(self, share: TaskShare, task: Task) -> bool:
         """Get what other machines did on the task and on those that it builds on; False if it was stopped before."""

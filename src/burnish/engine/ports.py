@@ -60,6 +60,7 @@ class EventLog(Protocol):
         """`origins`: where the project's own packages were imported from, by name."""
 
     def claim(self, ids: Sequence[int] | None) -> Task | None: ...
+    def claim_with(self, task_id: int, *events: Event) -> bool: ...
     def require_claim(self, task_id: int) -> None:
         """Refuse if this runner no longer holds the task: it changes nothing any more."""
 

@@ -180,6 +180,13 @@ def claim(
         return task
 
 
+def take(db: Database, project: str, task: int | None, runner: str, *, now: str) -> None:
+    """Hold the task, whatever its status is; refuse if another runner holds it. Call inside a transaction."""
+    params = {"project": project, "id": task, "before": None, "runner": runner, "now": now}
+    if db.one("claim_take", params) is None:
+        raise Refused(f"Another process runs task {task}.", hint="Wait until it ends: `burnish status`.")
+
+
 def holder(db: Database, project: str, id: int) -> dict[str, Any] | None:
     """The runner that holds the task, since when, and its command."""
     row = db.one("claim_holder", {"project": project, "id": id})

@@ -367,14 +367,19 @@ class Store(TaskHistory, Runners):
     # events
 
     def record(
-        self, project: str, task: int | None, events: Sequence[Event], *, runner: str | None = None
+        self, project: str, task: int | None, events: Sequence[Event], *, runner: str | None = None, taker: str = ""
     ) -> tuple[RecordedEvent, ...]:
-        """Store events in one transaction; refuses if `runner` no longer holds the task."""
+        """Store events in one transaction; refuses if `runner` no longer holds the task.
+
+        `taker`: the runner that holds the task from then on; refuses if another one holds it.
+        """
         from burnish.store import log
 
         with self._db.writing(project):
             if runner is not None:
                 log.check_claim(self._db, project, task, runner)
+            if taker:
+                log.take(self._db, project, task, taker, now=self._now())
             return log.append(self._db, project, task, events, ts=self._now())
 
     def replay(self, project: str, events: Iterable[RecordedEvent]) -> None:

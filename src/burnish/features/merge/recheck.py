@@ -127,8 +127,7 @@ def review_together(app: App, deps: Deps, candidate: MergeCandidate, target: Tar
     task = candidate.task
     deps.progress.note(f"Task {task.id}: {why}, so both together are reviewed.")
     update_ref(app.repo, candidate.ref, plan.commit, candidate.tip)
-    app.event_log.record(task.id, *_events(app, candidate, target, plan, why))
-    if deps.event_log.claim([task.id]) is None:
+    if not deps.event_log.claim_with(task.id, *_events(app, candidate, target, plan, why)):
         raise Refused(f"Another process runs task {task.id}.", hint="Wait until it ends: `burnish status`.")
     try:
         return run_task(replace(deps, stopping=lambda number: _needs_author(app, number)), deps.event_log.task(task.id))

@@ -188,7 +188,7 @@ class ProjectRegistry:
         found = inbox(self.store, keys, today=today, alive=self.alive, conflicts=conflicts, all_tasks=all_tasks)
         # this server takes up what is queued by itself
         is_queued = self.runs.queue()
-        return [entry for entry in found if entry.kind != "interrupted" or not is_queued(entry.task)]
+        return [e for e in found if e.kind not in ("interrupted", "voided") or not is_queued(e.task)]
 
     def conflict(self, row: ProjectRow, task: int) -> TargetConflict | None:
         """The conflict of an approved task with its target."""

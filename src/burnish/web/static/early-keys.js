@@ -8,7 +8,9 @@
   let kept = read();
   // how many of them were pressed on the page before: nobody decides about what was not on the screen yet
   let blind = kept.length;
-  let state = "loading";
+  // the page after the login only leads on to the first one
+  let state = document.currentScript.hasAttribute("data-leaving") ? "leaving" : "loading";
+  if (kept.length && state === "leaving") store();
 
   function read() {
     try {
@@ -29,24 +31,30 @@
     if ((key.length > 1 && !isEnter) || (key === " " && !kept.length) || kept.length >= MAX_KEYS) return;
     event.preventDefault();
     event.stopImmediatePropagation();
-    kept.push(key);
-    if (state === "leaving") sessionStorage.setItem(STORED, JSON.stringify({ at: Date.now(), keys: kept }));
+    kept.push({ key, at: Date.now() });
+    if (state === "leaving") store();
   }, true);
+
+  function store() {
+    sessionStorage.setItem(STORED, JSON.stringify({ at: Date.now(), keys: kept }));
+  }
 
   function ready() {
     state = "ready";
     const keys = kept;
     kept = [];
-    keys.forEach((key, at) => press(key, at < blind));
+    // how fast they were pressed says whether they are a word
+    keys.forEach(({ key, at }, place) => press(key, at - (keys[place - 1]?.at ?? -Infinity), place < blind));
     blind = 0;
   }
 
   /** A key in a field writes, and Enter presses the button that has the focus, as they would have done. */
-  function press(key, isBlind) {
+  function press(key, gap, isBlind) {
     const target = document.activeElement ?? document.body;
     const isText = target.matches("input:not([type=checkbox]), textarea");
     if (isText) return document.execCommand(key === "Enter" ? "insertLineBreak" : "insertText", false, key);
-    const isUsed = !target.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
+    const pressed = { key, detail: Math.min(gap, 10000), bubbles: true, cancelable: true };
+    const isUsed = !target.dispatchEvent(new KeyboardEvent("keydown", pressed));
     // a question that an earlier key has opened was not read either
     const isSeen = !isBlind && !target.closest("dialog");
     if (key === "Enter" && !isUsed && isSeen && target.matches("a[href], button, summary")) target.click();
@@ -54,6 +62,7 @@
 
   // modules run before DOMContentLoaded; the page of a task fetches the tab that it shows
   addEventListener("DOMContentLoaded", () => {
+    if (state === "leaving") return;
     if (document.querySelector(".task-page:not([data-ready])")) document.addEventListener("task-ready", ready, { once: true });
     else ready();
   });

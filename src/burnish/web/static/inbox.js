@@ -5,33 +5,43 @@ import { addKeys } from "./keys.js";
 // the words of a merge of all tasks, while it runs
 let merging = "";
 
-// the entry that had the focus last, and its place
-let last = { id: "", at: -1 };
+// the entry that had the focus last, its place, its section, and those below it
+let last = { id: "", at: -1, section: "", below: [] };
 
 const renew = gathered(async () => {
   const old = document.getElementById("inbox");
   try {
-    if (swap(old, await fragment(old.dataset.part))) restoreEntry();
+    const html = await fragment(old.dataset.part);
+    const before = last;
+    if (swap(old, html)) restoreEntry(before);
     markMerging();
   } catch {
     // the next event tries again
   }
 }, { rest: 8 });
 
-/** The focus stays on its entry, whatever section that is in now; where it is gone, it goes to the one that follows. */
-function restoreEntry() {
-  if (document.activeElement !== document.body || last.at < 0) return;
+/** The focus stays on its entry; where it is gone, or in another section, the one that was below it has the focus. */
+function restoreEntry({ id, at, section, below }) {
+  const same = document.getElementById(id);
+  const hasStayed = same && sectionOf(same) === section;
+  const isFree = document.activeElement === document.body || document.activeElement === same;
+  if (!isFree || at < 0) return;
   const all = entries();
-  const entry = document.getElementById(last.id) ?? all[Math.min(last.at, all.length - 1)];
+  const next = below.map((one) => document.getElementById(one)).find(Boolean) ?? all[Math.min(at, all.length - 1)];
+  const entry = hasStayed ? same : next;
   entry?.focus({ preventScroll: true });
   entry?.scrollIntoView({ block: "nearest" });
 }
 
+const sectionOf = (entry) => entry.closest("ul").previousElementSibling.textContent.replace(/[^\p{L}].*$/u, "");
+
 document.addEventListener("focusin", ({ target }) => {
   const entry = target.closest(".entry");
-  if (entry) last = { id: entry.id, at: entries().indexOf(entry) };
+  const all = entries();
+  const at = all.indexOf(entry);
+  if (entry) last = { id: entry.id, at, section: sectionOf(entry), below: all.slice(at + 1).map((one) => one.id) };
   // a dialog is about the entry from which it was opened
-  else if (!target.closest("dialog")) last = { id: "", at: -1 };
+  else if (!target.closest("dialog")) last = { id: "", at: -1, section: "", below: [] };
 });
 
 for (const [project, since] of Object.entries(JSON.parse(document.body.dataset.since))) {
@@ -159,8 +169,8 @@ function walk(by) {
 }
 
 addKeys("Inbox", [
-  { keys: ["j", "ArrowDown"], words: "next entry", isStep: true, run: () => walk(1) },
-  { keys: ["k", "ArrowUp"], words: "entry before", isStep: true, run: () => walk(-1) },
+  { keys: ["j", "ArrowDown"], words: "next entry", run: () => walk(1) },
+  { keys: ["k", "ArrowUp"], words: "entry before", run: () => walk(-1) },
   { keys: ["Enter", "o"], words: "open the task, or the first one", when: (event) => event.target.matches(".entry, body"),
     run: () => (current() ?? entries()[0])?.querySelector("h3 a")?.click() },
   { keys: ["a"], words: "do what the button of the entry says", when: current, careful: true, needs: "reviewer",

@@ -12,18 +12,20 @@ let timer = null;
 // when a letter without a shortcut was typed outside of a field: the word that it belongs to does nothing
 let typedAt = -Infinity;
 const TYPING_MS = 700;
-// a careful key that waits: it runs unless another letter follows at once, which makes it part of a word
-let pending = null;
+// a careful key that waits, and the shortcut that follows it at once: both run, unless another letter makes them a word
+let pending = [];
+let pendingTimer = null;
 const CAREFUL_MS = 150;
-// letters that follow each other at once, and where the page was before the first of them
-let burst = { last: "", at: -Infinity };
+// nobody presses three shortcuts this fast: they are the beginning of a word
+const WORD_LETTERS = 3;
+// letters that follow each other: where the page was before the first of them, and how many of them came at once
+let burst = { last: "", at: -Infinity, letters: 0 };
 
 /**
  * Adds shortcuts. An entry has `keys` (each a key, or two with a space), `words`, `run`, and `when`, which says
  * whether the shortcut applies to this event. A `careful` one changes what is stored, so a word that is typed without
- * a field must not trigger it. A letter that follows it at once makes such a word, except an `isStep` (j, k): nobody
- * types `vj`. `needs` is the least role of a person who has the shortcut, and `isListed` says whether
- * the list of shortcuts has it now.
+ * a field must not trigger it: it waits for the letters that follow. `needs` is the least role of a person who has the
+ * shortcut, and `isListed` says whether the list of shortcuts has it now.
  */
 export function addKeys(title, entries) {
   const own = entries.filter((one) => !one.needs || ROLES.indexOf(one.needs) <= ROLES.indexOf(document.body.dataset.role));
@@ -34,64 +36,104 @@ export const shortcuts = () => [...groups.entries()];
 
 document.addEventListener("keydown", (event) => {
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
-  const field = event.target.closest?.("input, textarea, select, [contenteditable], dialog[open]");
-  // a checkbox takes no letters: keys go on after one was ticked, and after the part of a change was chosen
-  const typing = field && field.type !== "checkbox" && !(field.matches("[data-span]") && /^\p{L}$/u.test(event.key));
-  // a dialog that was just closed may keep the focus for a moment
-  const closed = event.target.closest?.("dialog:not([open])");
-  if ((typing && !closed) || document.querySelector("dialog[open]")) return;
+  const isLetter = /^\p{L}$/u.test(event.key);
+  const gap = sinceLast(event);
+  if (!isLetter || gap >= CAREFUL_MS || (event.key === burst.last && burst.letters === 1)) runPending();
+  if (gap >= TYPING_MS) typedAt = -Infinity;
+  // Escape, Enter and arrows are in no word
+  if (event.key.length > 1) burst.letters = 0;
+  if (isTyping(event) || document.querySelector("dialog[open]")) return;
+  if (isLetter) noteBurst(event, gap);
   const sequence = prefix ? `${prefix} ${event.key}` : event.key;
   const all = [...groups.values()].flat();
   const entry = all.find((one) => one.keys.includes(sequence) && (!one.when || one.when(event)));
-  const isLetter = /^\p{L}$/u.test(event.key);
-  if (isLetter) noteBurst(event);
-  if (!settlePending(event.key, isLetter && !entry?.isStep)) typedAt = performance.now();
+  const begins = all.some((one) => one.keys.some((key) => key.startsWith(`${event.key} `)));
+  // a shortcut of the page that does not apply now says so, and does not begin a word
+  const idle = all.find((one) => one.keys.includes(event.key));
+  if (isLetter && isWord(entry, Boolean(entry || begins || idle))) {
+    dropPending();
+    typedAt = performance.now();
+  }
   // a sign at the end of a word that was typed outside of a field is no shortcut either
-  const isTyping = event.key.length === 1 && performance.now() - typedAt < TYPING_MS;
+  const isInWord = event.key.length === 1 && performance.now() - typedAt < TYPING_MS;
   setPrefix("");
-  if (entry && !isTyping) {
+  if (entry && !isInWord) {
     event.preventDefault();
-    if (entry.careful) pending = { key: event.key, run: () => entry.run(event), timer: setTimeout(settlePending, CAREFUL_MS) };
+    if (entry.careful || pending.length) wait(event, () => entry.run(event));
     else entry.run(event);
-  } else if (!isTyping && all.some((one) => one.keys.some((key) => key.startsWith(`${event.key} `)))) setPrefix(event.key);
-  else if (isLetter) {
-    // a shortcut of the page that does not apply now says so, and does not begin a word
-    const idle = all.find((one) => one.keys.includes(event.key));
-    if (!isTyping) strayLetter(idle);
-    if (!idle || isTyping) typedAt = performance.now();
+  } else if (begins && !isInWord) {
+    setPrefix(event.key);
+    if (pending.length) wait(event, () => {});
+  } else if (isLetter) {
+    if (!isInWord && idle) tellStray(idle);
+    else if (!isInWord) strayLetter();
+    if (!idle || isInWord) typedAt = performance.now();
   }
 });
 
-function noteBurst({ key, repeat }) {
-  const now = performance.now();
-  const isNew = now - burst.at > TYPING_MS;
+/** Milliseconds since the letter before; keys that were pressed before the page was ready bring theirs. */
+const sinceLast = (event) => (event.isTrusted ? event.timeStamp - burst.at : event.detail);
+
+/** True in a field, where keys write. */
+function isTyping({ key, target }) {
+  const field = target.closest?.("input, textarea, select, [contenteditable], dialog[open]");
+  // a dialog that was just closed may keep the focus for a moment
+  if (!field || target.closest("dialog:not([open])")) return false;
+  // a checkbox takes no letters: keys go on after one was ticked, and after the part of a change was chosen
+  return field.type !== "checkbox" && !(field.matches("[data-span]") && /^\p{L}$/u.test(key));
+}
+
+function noteBurst({ key, repeat, timeStamp }, gap) {
+  const isSame = repeat || key === burst.last;
   // a repeated key is not a word that somebody types
-  if (isNew || repeat || key === burst.last) burst = { scroll: scrollY, focus: document.activeElement };
-  Object.assign(burst, { last: key, at: now });
+  if (gap >= TYPING_MS || isSame) Object.assign(burst, { scroll: scrollY, focus: document.activeElement });
+  if (gap >= CAREFUL_MS) burst.letters = 1;
+  else if (!isSame || burst.letters !== 1) burst.letters += 1;
+  Object.assign(burst, { last: key, at: timeStamp });
+}
+
+/** True if the letter belongs to a word that must store nothing. */
+function isWord(entry, isShortcut) {
+  if (burst.letters >= WORD_LETTERS) return Boolean(pending.length || entry?.careful);
+  return pending.length > 0 && !isShortcut;
+}
+
+function tellStray(idle = null) {
+  document.dispatchEvent(new CustomEvent("stray-letter", { detail: idle }));
 }
 
 /** A letter without a shortcut: it was a word, so the page goes back to where it was before it. */
-function strayLetter(idle = null) {
+function strayLetter() {
   if (burst.scroll !== scrollY || burst.focus !== document.activeElement) {
     if (burst.focus === document.body) document.activeElement.blur();
     else burst.focus.focus({ preventScroll: true });
     scrollTo({ top: burst.scroll, behavior: "instant" });
   }
-  document.dispatchEvent(new CustomEvent("stray-letter", { detail: idle }));
+  tellStray();
 }
 
-/** Runs the careful key that waits, or drops it because another letter follows; returns whether it was not dropped. */
-function settlePending(key = "", isLetter = false) {
-  if (!pending) return true;
-  const { key: earlier, run, timer: waiting } = pending;
-  clearTimeout(waiting);
-  pending = null;
-  if (isLetter && key !== earlier) {
-    strayLetter();
-    return false;
+function wait({ key }, run) {
+  clearTimeout(pendingTimer);
+  pending.push({ key, run });
+  pendingTimer = setTimeout(runPending, CAREFUL_MS);
+}
+
+function dropPending() {
+  clearTimeout(pendingTimer);
+  pending = [];
+  strayLetter();
+}
+
+/** Runs the keys that wait; one that comes after the opening of a form is written into it. */
+function runPending() {
+  clearTimeout(pendingTimer);
+  const waiting = pending;
+  pending = [];
+  for (const { key, run } of waiting) {
+    const isForm = isTyping({ key, target: document.activeElement }) || document.querySelector("dialog[open]");
+    if (isForm) document.execCommand("insertText", false, key);
+    else run();
   }
-  run();
-  return true;
 }
 
 function setPrefix(key) {

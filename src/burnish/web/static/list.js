@@ -212,8 +212,8 @@ function walk(by) {
 }
 
 addKeys("List", [
-  { keys: ["j", "ArrowDown"], words: "next task", isStep: true, run: () => walk(1) },
-  { keys: ["k", "ArrowUp"], words: "task before", isStep: true, run: () => walk(-1) },
+  { keys: ["j", "ArrowDown"], words: "next task", run: () => walk(1) },
+  { keys: ["k", "ArrowUp"], words: "task before", run: () => walk(-1) },
   { keys: ["x"], words: "select the task, or the first one", run: () => {
     if (!current()) walk(1);
     const row = current();

@@ -54,7 +54,7 @@ export function startKeys() {
   document.addEventListener("keydown", leaveMenu, true);
   document.addEventListener("pointerdown", () => (beforeMenu = null));
   addKeys("Read the change", [
-    { keys: ["j", "k"], words: "next or previous line", isStep: true, run: (event) => step(event.key === "j" ? 1 : -1), when: onChanges },
+    { keys: ["j", "k"], words: "next or previous line", run: (event) => step(event.key === "j" ? 1 : -1), when: onChanges },
     { keys: ["J", "K"], words: "choose several lines", run: (event) => step(event.key === "J" ? 1 : -1, true), when: onChanges },
     { keys: ["n", "p"], words: "next or previous finding", run: (event) => toFinding(event.key === "n" ? 1 : -1) },
     { keys: ["]", "["], words: "next or previous file", run: (event) => toFile(event.key === "]" ? 1 : -1), when: onChanges },

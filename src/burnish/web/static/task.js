@@ -88,8 +88,17 @@ async function follow(hash) {
   return true;
 }
 
-addEventListener("hashchange", () => follow(location.hash));
+// the link whose place the browser goes to now
+let clickedHash = "";
+addEventListener("hashchange", () => {
+  const isTyped = clickedHash !== location.hash;
+  clickedHash = "";
+  // a tab in a URL that was typed: the browser has scrolled past the title
+  if (isTyped && TABS.includes(location.hash.slice(1))) scrollTo({ top: 0, behavior: "instant" });
+  follow(location.hash);
+});
 document.addEventListener("click", (event) => {
+  clickedHash = event.target.closest("a[href^='#']")?.hash ?? "";
   const place = event.target.closest("a.place");
   if (place) {
     event.preventDefault();
