@@ -780,8 +780,6 @@ def test_the_end_of_a_run_is_said_where_another_task_is_on_the_screen(tmp_path: 
         await screen.type("once more")
         await screen.press("enter")
         await screen.until("Sent back task 1.")
-        # what the person wrote is not told as a fact of burnish
-        await screen.until("Note       once more")
         await screen.press("n")
         await screen.until("T2 Task 2")
         # only now may the run end
@@ -790,6 +788,17 @@ def test_the_end_of_a_run_is_said_where_another_task_is_on_the_screen(tmp_path: 
         # it is about another task, so the next key takes it away
         await screen.press("down")
         await screen.until(lambda: "Task 1 waits for your approval." not in screen.text)
+
+    on_screen(lab, act, size=WIDE)
+
+
+def test_what_a_person_wrote_is_not_told_as_a_fact_of_burnish(tmp_path: Path) -> None:
+    lab = several_waiting(tmp_path, 1, ADDS_A_LINE)
+    lab.burnish("decide", "1", "fix", "-m", "once more")
+
+    async def act(screen: Screen) -> None:
+        await screen.press("2", "enter")
+        await screen.until("Note       once more")
 
     on_screen(lab, act, size=WIDE)
 

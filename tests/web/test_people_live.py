@@ -46,7 +46,8 @@ def test_a_viewer_logs_in_reads_and_loses_access(lab: Lab, served: Served) -> No
         page.keyboard.press("j")
         for key_pressed in ("n", "e", "m"):
             page.keyboard.press(key_pressed)
-        page.wait_for_timeout(400)
+        # keys that follow each other at once count as a word, which a pause ends
+        page.wait_for_timeout(1000)
         assert page.locator("dialog[open], [role=menu]:visible").count() == 0
         page.keyboard.press("?")
         shown = page.inner_text("#keys")
