@@ -154,7 +154,7 @@ def test_the_settings_say_how_often(agent: Agent) -> None:
     assert "round 1 of 1" in agent.stops()["reason"]
     agent.works("y = 2\n")
     assert agent.stops() is None
-    # it was let go, and nobody approved what it leaves
+    # the agent may stop, but what it leaves is not approved
     assert "Stop hook of claude" in agent.person.types("inbox")
     assert "without an approval, after round 1" in agent.person.types("hook", "last", code=3)
     agent.person.agent("judge", APPROVES)

@@ -327,7 +327,7 @@ def test_a_python_without_pytest_is_told(tmp_path: Path) -> None:
         ("(cd a; b)", ""),
         ("echo 'open", ""),
         ("$TOOL run", ""),
-        # what the shell itself does is no program, also behind variables
+        # what the shell itself does is not a program, also behind variables
         ("n=0 r=0; for t in tests/*.sh; do sh $t; done", ""),
         ("set -e; pytest", ""),
         ("", ""),

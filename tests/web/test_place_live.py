@@ -226,7 +226,7 @@ def test_a_key_that_does_nothing_now_says_so_and_begins_no_word(page: Page, serv
     open_task(page, served, 1)
     page.keyboard.press("z")
     page.wait_for_selector(".toast:has-text('It is there to undo, while a message offers it.')")
-    # a sign within a word is no shortcut
+    # a sign within a word is not a shortcut
     page.keyboard.type("Why not?", delay=20)
     page.wait_for_timeout(300)
     assert page.locator("#keys").count() == 0

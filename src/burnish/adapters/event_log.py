@@ -172,7 +172,7 @@ class StoreEventLog:
         return task
 
     def claim_with(self, task_id: int, *events: Event) -> bool:
-        """Record what a person asked for and claim the task in one transaction: nobody sees it without its runner.
+        """Record what a person asked for and claim the task in one transaction: it is never seen without its runner.
 
         False if another process runs it, or if it was stopped before it was brought here.
         """

@@ -116,7 +116,7 @@ class Dialog(ModalScreen[T | None], Generic[T]):
             self.dismiss(result)
 
     def on_key(self, event: events.Key) -> None:
-        """What the box does not know is for nobody; what was typed after the answer is for the screen."""
+        """Drop keys that the box does not know, and pass on those that were typed after the answer."""
         if self._is_answered:
             event.stop()
             self.app.post_message(events.Key(event.key, event.character))

@@ -303,8 +303,8 @@ def _ruled(ledger: _LedgerState, finding: Finding, ruling: Ruling | None, place:
 
 def _ruled_though_waived(ledger: _LedgerState, finding: Finding, ruling: Ruling, place: Anchor) -> Finding:
     """A waiver stands against a ruling while it covers the code. What a check or a criterion says is not about code."""
-    is_raised_anew = finding.id in ledger.outside_waiver.values()
-    if ruling.state is not RulingState.OPEN or is_raised_anew or is_check(finding) or is_criterion(finding):
+    is_raised_again = finding.id in ledger.outside_waiver.values()
+    if ruling.state is not RulingState.OPEN or is_raised_again or is_check(finding) or is_criterion(finding):
         return finding
     if _is_waived_code(ledger, finding, place, place):
         return finding

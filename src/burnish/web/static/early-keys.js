@@ -6,7 +6,7 @@
   const LEAVING_MS = 2000;
   const MAX_KEYS = 40;
   let kept = read();
-  // how many of them were pressed on the page before: nobody decides about what was not on the screen yet
+  // how many of them were pressed on the page before; these do not decide, because the page was not on the screen yet
   let blind = kept.length;
   // the page after the login only leads on to the first one
   let state = document.currentScript.hasAttribute("data-leaving") ? "leaving" : "loading";

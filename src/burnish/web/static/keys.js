@@ -16,7 +16,7 @@ const TYPING_MS = 700;
 let pending = [];
 let pendingTimer = null;
 const CAREFUL_MS = 150;
-// nobody presses three shortcuts this fast: they are the beginning of a word
+// three shortcuts at this speed are the beginning of a word
 const WORD_LETTERS = 3;
 // letters that follow each other: where the page was before the first of them, and how many of them came at once
 let burst = { last: "", at: -Infinity, letters: 0 };
@@ -48,13 +48,13 @@ document.addEventListener("keydown", (event) => {
   const all = [...groups.values()].flat();
   const entry = all.find((one) => one.keys.includes(sequence) && (!one.when || one.when(event)));
   const begins = all.some((one) => one.keys.some((key) => key.startsWith(`${event.key} `)));
-  // a shortcut of the page that does not apply now says so, and does not begin a word
+  // a shortcut that does not apply now shows a message, and does not begin a word
   const idle = all.find((one) => one.keys.includes(event.key));
   if (isLetter && isWord(entry, Boolean(entry || begins || idle))) {
     dropPending();
     typedAt = performance.now();
   }
-  // a sign at the end of a word that was typed outside of a field is no shortcut either
+  // a sign at the end of a word that was typed outside of a field is not a shortcut either
   const isInWord = event.key.length === 1 && performance.now() - typedAt < TYPING_MS;
   setPrefix("");
   if (entry && !isInWord) {
