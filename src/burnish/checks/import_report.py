@@ -324,16 +324,22 @@ def _source_names(folder: Path, read: ReadFolder) -> Iterator[str]:
         name = entry.removesuffix(".py")
         if not name.isidentifier() or _NO_SOURCE.fullmatch(name):
             continue
-        if name != entry or _has_source(str(folder / entry), read):
+        if name != entry or _has_source(folder / entry):
             yield name
 
 
-def _has_source(folder: str, read: ReadFolder) -> bool:
+def _has_source(folder: Path) -> bool:
     """Whether the folder has a module, or a folder in it is a package."""
-    found = read(folder) or FolderEntries()
-    if any(name.endswith(".py") for name in (*found.folders, *found.files)):
-        return True
-    return any(Path(folder, name, "__init__.py").exists() for name in found.folders)
+    names = []
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.name.endswith(".py"):
+                    return True  # most folders of a large tree end here
+                names.append(entry.name)
+    except OSError:
+        return False
+    return any((folder / name / "__init__.py").exists() for name in names)
 
 
 def _is_copy_of(package: Path, tree: Path, cwd: str) -> bool:

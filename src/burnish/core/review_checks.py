@@ -323,14 +323,16 @@ def _tests_of_files(change: Change, texts: Mapping[str, str]) -> Iterator[tuple[
 
 # -- packed copies --------------------------------------------------------------------------------
 
-_ARCHIVE = re.compile(r"(?:^|/)([A-Za-z@][\w.@-]*?)-v?\d[\w.+-]*\.(?:tgz|tar\.gz|whl|crate|jar|gem|nupkg)$")
+_ARCHIVE_ENDINGS = (".tgz", ".tar.gz", ".whl", ".crate", ".jar", ".gem", ".nupkg")
+_ARCHIVE = re.compile(rf"(?:^|/)([A-Za-z@][\w.@-]*?)-v?\d[\w.+-]*(?:{'|'.join(map(re.escape, _ARCHIVE_ENDINGS))})$")
 _MANIFEST = re.compile(r"(?:^|/)(?:package\.json|pyproject\.toml|setup\.cfg|Cargo\.toml)$")
 _PACKAGE_NAME = re.compile(r"""(?:^|[{,])\s*"?name"?\s*[:=]\s*["']?([@\w./-]+)""", re.M)
 _MAX_MANIFESTS = 50
 
 
 def has_archives(paths: Iterable[str]) -> bool:
-    return any(map(_ARCHIVE.search, paths))
+    # by the ending first: almost no file of a large tree has it
+    return any(path.endswith(_ARCHIVE_ENDINGS) and _ARCHIVE.search(path) for path in paths)
 
 
 def packed_copies(
