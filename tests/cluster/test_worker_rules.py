@@ -10,6 +10,7 @@ import psycopg
 import pytest
 
 from burnish.adapters.agents import StopTokens
+from burnish.cluster.queue import WorkQueue
 from burnish.features.worker.worker import ServedProject, Worker
 from burnish.store import Store
 from testing.lab import Lab
@@ -107,3 +108,41 @@ def test_a_task_that_cannot_be_begun_is_reported_once_and_waits(monkeypatch: pyt
     assert notes == ["Task 1: The branch is checked out."]
     worker.note_problem(project, 1, "The disk is full.")
     assert notes[1:] == ["Task 1: The disk is full."]
+
+
+def test_other_workers_get_time_to_return_after_an_outage_of_the_database(tmp_path: Path, url: str) -> None:
+    notes = list[str]()
+
+    def card(name: str) -> dict[str, object]:
+        return {"id": name, "kind": "worker", "executor": name, "pid": 1, "host": name, "user": "u", "command": "x"}
+
+    def pass_time(seconds: float) -> None:
+        """Leases become older, and the last looks of the worker are longer ago."""
+        with psycopg.connect(url) as connection:
+            connection.execute("UPDATE burnish.runners SET seen_at = seen_at - %s", (seconds,))
+        worker._last_upkeep -= seconds
+        worker._last_reap -= seconds
+        if worker._back_since is not None:
+            worker._back_since -= seconds
+
+    with Store.open(tmp_path / "home", url=url) as store:
+        for name in ("here", "there"):
+            store.register_runner(card(name))
+        queue = WorkQueue(url, "here", 1, lambda project, task: "given back")
+        try:
+            worker = Worker(store, {}, 1, frozenset(), card("here"), notes.append)
+            worker._round(queue)
+            pass_time(60)  # neither worker reached the database
+            store.renew_lease("here")
+            worker._round(queue)
+            assert notes == []
+            pass_time(10)
+            store.renew_lease("here")
+            worker._round(queue)
+            assert notes == [] and len(store.runners()) == 2
+            pass_time(25)
+            store.renew_lease("here")
+            worker._round(queue)
+            assert notes == ["there does not answer: 0 of its tasks continue here, 0 go to other machines."]
+        finally:
+            queue.close()

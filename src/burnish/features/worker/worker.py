@@ -93,6 +93,8 @@ class Worker:
     _guard: threading.Lock = field(default_factory=threading.Lock)
     _last_reap: float = 0.0
     _last_upkeep: float = 0.0
+    # when the first round of this worker could begin again after the database did not answer
+    _back_since: float | None = None
     _workers: int = 1
     _awake: KeepAwake = field(default_factory=lambda: KeepAwake(is_enabled=True))
 
@@ -173,6 +175,7 @@ class Worker:
             except BurnishError as error:
                 # e.g. the server restarts: the next round tries again
                 self.note(f"{error.what} {error.hint}".rstrip())
+                self._back_since = time.monotonic()
             time.sleep(_ROUND_SECONDS)
         with suppress(Exception):
             queue.give_back()
@@ -182,6 +185,8 @@ class Worker:
         self._take_requests()
         now = time.monotonic()
         if now - self._last_upkeep > _REAP_SECONDS:
+            if self._last_upkeep and now - self._last_upkeep > LEASE_SECONDS:
+                self._back_since = now  # a call of the database took so long, or this machine was asleep
             self._last_upkeep = now
             self._renew_card()
             if now - self._last_reap > min(_REAP_SECONDS * max(1.0, self._workers / _REAPERS), _MAX_REAP_SECONDS):
@@ -220,7 +225,12 @@ class Worker:
             self.store.register_runner(self.card)
 
     def _reap(self, queue: WorkQueue) -> None:
-        """Hand over the tasks of dead workers. Of several that notice it, the one that removes the card does it."""
+        """Hand over the tasks of dead workers. Of several that notice it, the one that removes the card does it.
+
+        After an outage of the database all leases are old: the others get as long as a lease lasts to renew theirs.
+        """
+        if self._back_since is not None and time.monotonic() - self._back_since <= LEASE_SECONDS:
+            return
         cards = [card for card in self.store.runners() if card.get("kind") == KIND]
         ages = self.store.lease_ages()
         alive = {str(card["executor"]) for card in cards if ages.get(str(card["id"]), 0.0) <= LEASE_SECONDS}
