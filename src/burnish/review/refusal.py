@@ -12,7 +12,7 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from burnish.core.text_encoding import skeleton, visible
@@ -355,6 +355,38 @@ def denies(note: str, *, withdrawn: bool = False) -> bool:
     if _NOTE_ALONE.fullmatch(bare) or _BEGINS.match(text.lstrip(" .!;,:-")):
         return True
     return bool(_ANYWHERE.search(text)) and not _BEFORE.search(text)
+
+
+# names of fields that models add to an entry of `prior` or `compliance`
+_STATE_NAME = re.compile(
+    r"\b(?:state|status|result|outcome|verdict|decision|resolution|judge?ment|assessment|ruling)\b"
+)
+_SETTLED_NAME = re.compile(
+    r"\b(?:met|fulfilled|satisfied|resolved|fixed|done|settled|completed?|closed|addressed|ok|passed|passes)\b"
+)
+_UNSETTLED_NAME = re.compile(
+    r"\b(?:open|reopened|unmet|unresolved|unfixed|broken|failed|fails|failing|rejected|blocking|remains|still|not)\b"
+)
+
+
+def denying_field(entry: Mapping[str, Any], known_keys: Collection[str], *, withdrawn: bool = False) -> str:
+    """The field outside of the contract that denies the state of its entry, as `name: value`; "" if there is none."""
+    for key, value in entry.items():
+        name = re.sub(r"[\W_]+", " ", key.casefold()).strip()
+        if key in known_keys or _EARLIER.search(name):
+            continue
+        has_state = bool(_STATE_NAME.search(name) or _SETTLED_NAME.search(name) or _UNSETTLED_NAME.search(name))
+        if isinstance(value, bool):
+            # what was never a problem need not be fixed
+            is_denied = value if _UNSETTLED_NAME.search(name) else not value and not withdrawn and has_state
+        else:
+            text = value if isinstance(value, str) else ""
+            words = re.sub(r"[\W_]+", " ", visible(text).casefold()).strip()
+            is_denial = denies(text, withdrawn=withdrawn) or words in _OTHER_VERDICTS | _DENIALS
+            is_denied = has_state and is_denial
+        if is_denied:
+            return f"{key[:40]}: {json.dumps(value, ensure_ascii=False)[:60]}"
+    return ""
 
 
 # -- contradicting fields -------------------------------------------------------------------------
