@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from itertools import pairwise
 
 from burnish.core.review import Verdict
 from burnish.review.blocks import (
@@ -20,14 +19,19 @@ from burnish.review.blocks import (
 )
 from burnish.review.closing import text_beyond_closing
 from burnish.review.legacy_markers import verdict_of
-from burnish.review.refusal import LABEL, REJECTS, is_rejecting_line, plain_line, plain_text, refuses, takes_back
+from burnish.review.refusal import (
+    LABEL,
+    REJECTS,
+    is_rejecting_line,
+    plain_line,
+    plain_text,
+    refuses,
+    table_verdicts,
+    takes_back,
+)
 from burnish.sanitize import without_escapes
 
 _VERDICT_FIELD = re.compile(r"""^\W*verdict["']?[ ]*[:=][ ]*["']?(?:reject|changes|needs)\w*""", re.I | re.M)
-_TABLE_RULE = re.compile(r"[|:\- ]*-[|:\- ]*")
-_TABLE_NAME = re.compile(
-    r"[\W_]*(?:(?:final|overall|my|the|review)[ ])?(?:verdict|decision|recommendation)[\W_]*", re.I
-)
 # a line that starts a new sentence
 _NEW_SENTENCE = re.compile(r"\s*(?:$|[-*+|#]|\d+[.)])")
 
@@ -58,30 +62,12 @@ def _rejection_after(lines: list[str]) -> str:
 
 
 def _rejection(lines: list[str], is_rejection: Callable[[str], bool]) -> str:
-    lines = [*lines, "", *line_pieces(lines), "", *_table_verdicts(lines)]
+    lines = [*lines, "", *line_pieces(lines), "", *table_verdicts(lines)]
     for line in lines:
         if verdict_of(line) not in (None, Verdict.APPROVED) or is_rejecting_line(line):
             return line.strip()[:80]
     found = (paragraph for paragraph in paragraphs(lines) if is_rejection(plain_line(paragraph)))
     return " ".join(next(found, "").split())[:80]
-
-
-def _table_verdicts(lines: list[str]) -> list[str]:
-    """The cells below a heading such as `Verdict` in tables, each as a line `Verdict: cell`."""
-    found: list[str] = []
-    names: list[str] = []
-    for above, line in pairwise(lines):
-        if "|" not in line:
-            names = []
-        elif _TABLE_RULE.fullmatch(line.strip()):
-            names = [name if _TABLE_NAME.fullmatch(plain_text(name)) else "" for name in _cells(above)]
-        else:
-            found += [f"{name}: {cell}" for name, cell in zip(names, _cells(line), strict=False) if name]
-    return found
-
-
-def _cells(row: str) -> list[str]:
-    return [cell.strip() for cell in row.strip()[:4000].strip("|").split("|")]
 
 
 def other_object(content: str) -> str:

@@ -13,6 +13,7 @@ import html
 import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
+from itertools import pairwise
 from typing import Any
 
 from burnish.core.text_encoding import skeleton, visible
@@ -264,6 +265,30 @@ def is_rejecting_line(line: str) -> bool:
     return bool(_REJECTS_ALONE.fullmatch(bare) or _SPOKEN.fullmatch(bare) or _LABELLED.match(text.lstrip(_LIST_MARKS)))
 
 
+_TABLE_RULE = re.compile(r"[|:\- ]*-[|:\- ]*")
+_TABLE_NAME = re.compile(
+    r"[\W_]*(?:(?:final|overall|my|the|review)[ ])?(?:verdict|decision|recommendation)[\W_]*", re.IGNORECASE
+)
+
+
+def table_verdicts(lines: list[str]) -> list[str]:
+    """The cells below a heading such as `Verdict` in tables, each as a line `Verdict: cell`."""
+    found: list[str] = []
+    names: list[str] = []
+    for above, line in pairwise(lines):
+        if "|" not in line:
+            names = []
+        elif _TABLE_RULE.fullmatch(line.strip()):
+            names = [name if _TABLE_NAME.fullmatch(plain_text(name)) else "" for name in _cells(above)]
+        else:
+            found += [f"{name}: {cell}" for name, cell in zip(names, _cells(line), strict=False) if name]
+    return found
+
+
+def _cells(row: str) -> list[str]:
+    return [cell.strip() for cell in row.strip()[:4000].strip("|").split("|")]
+
+
 def _other_marker(line: str) -> bool:
     """Whether a marker of another verdict is anywhere in the line, outside of code spans."""
     if not _MAY_HAVE_MARKER.search(line):
@@ -428,7 +453,7 @@ def contradicting_field(block: dict[str, Any], known_keys: frozenset[str]) -> st
 def _refuses_in_lines(text: str, is_rejection: Callable[[str], bool]) -> bool:
     """Whether the text refuses as a whole, or one of its lines does."""
     lines = text.split("\n")
-    return refuses(plain_line(text)) or any(map(is_rejection, (*lines, *line_pieces(lines))))
+    return refuses(plain_line(text)) or any(map(is_rejection, (*lines, *line_pieces(lines), *table_verdicts(lines))))
 
 
 def _known_texts(block: dict[str, Any]) -> Iterator[tuple[str, str]]:
