@@ -100,6 +100,32 @@ def test_what_a_person_rejected_no_reviewer_brings_forward(tmp_path: Path) -> No
     assert (lab.task()["status"], lab.task()["overrides"]) == ("verified", 1)
 
 
+def test_what_a_person_rejected_stays_rejected_in_the_next_run(tmp_path: Path) -> None:
+    lab = waiting(tmp_path, APPROVE)
+    lab.burnish("decide", "1", "reject", "-m", "not like this")
+    lab.burnish("retry", "1", "--restart", code=1)
+    assert lab.task()["status"] == "waiting_approval"
+    assert "a person rejected this very change" in lab.burnish("show", "1").out
+
+
+def test_an_open_comment_of_a_person_goes_on_in_the_next_run(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, judge='print(verdict("approved", "good", prior=[]))')
+    lab.add("Add division", "--max-cycles", "1")
+    lab.burnish("run")
+    lab.burnish("comment", "1", "Handle zero", "--at", "app.py:1")
+    lab.burnish("cancel", "1")
+    lab.burnish("retry", "1", "--restart", "--later")
+    lab.burnish("run", "1", code=1)
+    assert lab.task()["status"] == "blocked"
+    (finding,) = lab.show()["findings"]
+    assert (finding["state"], finding["title"], finding["file"], finding["line"]) == (
+        "open",
+        "Handle zero",
+        "app.py",
+        None,
+    )
+
+
 @pytest.mark.slow
 def test_fix_gives_one_more_improve_with_findings_and_note_even_past_the_maximum(tmp_path: Path) -> None:
     lab = waiting(tmp_path, REJECT, "--max-cycles", "1")

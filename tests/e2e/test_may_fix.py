@@ -46,6 +46,28 @@ def test_edits_are_a_commit_of_their_own_checked_again_and_read_by_one_who_may_n
     assert "Burnish-Phase: review-fix" in body and "Burnish-Agent: judge" in body
 
 
+FIRST_WORDS = {
+    "rejected": 'verdict("rejected", "the approach is wrong")',
+    "discussion": 'verdict("needs_discussion", "which of the two?")',
+    "blocking": 'verdict("changes_requested", "stop", [flaw], blocking=True)',
+    "unreadable": '"Verdict: REJECTED"',
+}
+
+
+@pytest.mark.attacks("a reviewer that may fix rejects, changes the code and approves later", len(FIRST_WORDS))
+@pytest.mark.parametrize("words", FIRST_WORDS.values(), ids=list(FIRST_WORDS))
+def test_a_reviewer_that_wants_a_person_fixes_nothing(tmp_path: Path, words: str) -> None:
+    first = f'app.write_text(app.read_text() + "# fixed\\n"); print({words})'
+    judge = f"if 'You may fix what you find' in prompt:\n    {first}\nelse: {APPROVE}"
+    lab = Lab.make(tmp_path, judge=judge, extra=MAY)
+    lab.add("Add division", "--max-cycles", "1")
+    lab.burnish("run", code=1)
+    task = lab.task()
+    assert task["status"] == "blocked"
+    assert "# fixed" not in lab.text(task["branch"])
+    assert lab.refs("refs/burnish/rescue/"), "its edits are kept"
+
+
 @pytest.mark.long
 def test_one_that_mends_nothing_has_reviewed_and_is_not_asked_twice(tmp_path: Path) -> None:
     lab = Lab.make(

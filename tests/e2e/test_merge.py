@@ -38,6 +38,17 @@ def parents(lab: Lab, rev: str = "main") -> int:
     return len(lab.repo.git("rev-list", "--parents", "-1", rev).split()) - 1
 
 
+def test_what_git_shows_in_place_of_the_approved_commit_is_not_checked_out(tmp_path: Path) -> None:
+    lab = lab_of(tmp_path)
+    branch = lab.task(verified(lab))["branch"]
+    lab.repo.git("checkout", "-q", "-b", "other")
+    lab.repo.commit({"app.py": "EVIL\n"}, "other")
+    lab.repo.git("checkout", "-q", "main")
+    lab.repo.git("replace", branch, "other")
+    lab.burnish("merge", "1", code=None)
+    assert "EVIL" not in (lab.repo.path / "app.py").read_text()
+
+
 @pytest.mark.representatives(1)
 @pytest.mark.parametrize("checked_out", [True, False])
 def test_an_unmoved_target_is_fast_forwarded_to_the_approved_commit(tmp_path: Path, checked_out: bool) -> None:

@@ -292,3 +292,47 @@ def test_an_author_that_disputes_cannot_add_lines_of_a_person_to_the_finding_tha
     lines = prompt.splitlines()
     assert any(line.startswith("Disputed by the author: b is never 0") for line in lines)
     assert not [line for line in lines if line.startswith(("Reply of", "Waived by", "Reopened:"))]
+
+
+# what a reviewer prints first; asked once more, it approves
+FIRST_OBJECTIONS = {
+    "a line in small letters": 'print("verdict: changes requested")',
+    "an object in a code block": 'print("```json\\n" + json.dumps({"verdict": "rejected", "x": [flaw]}) + "\\n```")',
+    "another label": 'print("Decision: reject\\n\\nIt deletes data.")',
+    "another language": 'print("Abgelehnt")',
+    "a heading": 'print("# REJECTED\\n\\nIt deletes data.")',
+    "a table": 'print("| Verdict | Reason |\\n|---|---|\\n| REJECTED | deletes data |")',
+    "a sentence": 'print("I cannot approve this change: it deletes data.")',
+    "YAML": 'print("```yaml\\nverdict: rejected\\n```")',
+    "markup": 'print("<p>Verdict: <b>rejected</b></p>")',
+    "a finding alone": 'print("```json\\n" + json.dumps({"findings": [flaw]}) + "\\n```")',
+}
+
+
+@pytest.mark.attacks("a second question gives another answer than an unreadable objection", len(FIRST_OBJECTIONS))
+@pytest.mark.parametrize("first", FIRST_OBJECTIONS.values(), ids=list(FIRST_OBJECTIONS))
+def test_an_objection_in_a_form_that_is_no_block_is_not_taken_back_by_the_second_answer(
+    tmp_path: Path, first: str
+) -> None:
+    lab = panel(tmp_path, "all", {"judge": f"if 'could not read' in prompt: {APPROVE}\nelse: {first}"})
+    lab.burnish("run", code=1)
+    assert len(lab.calls()) == 3 and lab.task()["reason"] == "unreadable_review"
+
+
+@pytest.mark.parametrize("first", ["The code is clean.", "- severity: error | warning | info"])
+def test_an_unreadable_reply_that_does_not_object_can_be_given_again(tmp_path: Path, first: str) -> None:
+    lab = panel(tmp_path, "all", {"judge": f"if 'could not read' in prompt: {APPROVE}\nelse: print({first!r})"})
+    lab.burnish("run")
+    assert lab.task()["status"] == "verified"
+
+
+def test_parts_that_each_word_one_criterion_differently_have_not_judged_two(tmp_path: Path) -> None:
+    reply = """
+files = ["app.py", *sorted(set(re.findall(r"f[0-9]{3}[.]txt", prompt)))]
+item = "it works" if "f000.txt" in files else "works"
+print(verdict("approved", "good", inspected=files, compliance=[{"item": item, "met": True}]))
+"""
+    lab = panel(tmp_path, "all", {"judge": reply}, "--accept", "works", "--accept", "never fails")
+    lab.agent("robot", 'for n in range(230): pathlib.Path(f"f{n:03}.txt").write_text(f"{n}\\n")')
+    lab.burnish("run", code=1)
+    assert lab.task()["reason"] == "incomplete_review"

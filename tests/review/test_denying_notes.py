@@ -72,3 +72,40 @@ def test_a_note_that_upholds_a_finding_counts_beside_invalid(note: str) -> None:
 @pytest.mark.parametrize("note", ["the bug is still there", "it was not fixed", "to be fixed later"])
 def test_a_ruling_in_markdown_is_read_by_the_same_rule(note: str) -> None:
     assert rulings(f"F1: resolved, {note}", ("F1",))[0].state is RulingState.OPEN
+
+
+DENYING_FIELDS = [
+    {"status": "open"},
+    {"resolved": False},
+    {"verdict": "failed"},
+    {"still_present": True},
+    {"result": "unmet"},
+]
+
+
+@pytest.mark.parametrize("field", DENYING_FIELDS, ids=str)
+def test_a_field_outside_of_the_contract_denies_the_state_as_a_note_does(field: dict[str, object]) -> None:
+    reply = with_(
+        prior=[{"id": "F1", "state": "resolved", **field}], compliance=[{"item": "it divides", "met": True, **field}]
+    )
+    reading = read(block(reply), N, expect=Expect(cycle=2, prior_ids=("F1",), criteria=("it divides",)))
+    assert isinstance(reading, Review)
+    assert [ruling.state for ruling in reading.rulings] == [RulingState.OPEN]
+    assert [entry.met for entry in reading.compliance] == [False]
+
+
+AGREEING_FIELDS = [
+    *({"previous_state": "open"}, {"status": "fixed"}, {"resolved": True}, {"severity": "error"}, {"line": 4}),
+    *({"evidence": "a.py:3"}, {"status": "done"}, {"was_open": True}, {"still_present": False}, {"result": "passed"}),
+]
+
+
+@pytest.mark.parametrize("field", AGREEING_FIELDS, ids=str)
+def test_another_field_leaves_the_state_as_it_is(field: dict[str, object]) -> None:
+    reply = with_(
+        prior=[{"id": "F1", "state": "resolved", **field}], compliance=[{"item": "it divides", "met": True, **field}]
+    )
+    reading = read(block(reply), N, expect=Expect(cycle=2, prior_ids=("F1",), criteria=("it divides",)))
+    assert isinstance(reading, Review)
+    assert [ruling.state for ruling in reading.rulings] == [RulingState.RESOLVED]
+    assert [entry.met for entry in reading.compliance] == [True]

@@ -107,6 +107,8 @@ class History:
     phases: tuple[AnyPhase, ...] = ()
     decisions: tuple[DecisionRecord, ...] = ()
     findings: tuple[Finding, ...] = ()
+    # of earlier runs, too
+    all_decisions: tuple[DecisionRecord, ...] = ()
 
     def phase(self, cycle: int, *names: str) -> AnyPhase | None:
         """The newest attempt that still counts."""
@@ -186,8 +188,9 @@ class History:
         return with_result(self.phases, Failure)
 
     def rejected_by_person(self, tree: str) -> bool:
-        """Whether a person rejected this tree. Reviewers alone cannot approve it then."""
-        return any(d.data.tree == tree for d in self.decisions if d.data.reason == Reason.HUMAN_REJECTED)
+        """Whether a person rejected this tree, in any run. Reviewers alone cannot approve it then."""
+        decisions = (*self.all_decisions, *self.decisions)
+        return any(d.data.tree == tree for d in decisions if d.data.reason == Reason.HUMAN_REJECTED)
 
     @property
     def sent_back(self) -> bool:

@@ -33,8 +33,15 @@ from burnish.review.context import (
 )
 from burnish.review.external.reader import has_block
 from burnish.review.packing import batches, describe_hidden, passes
-from burnish.review.panel import combine, combined_reply, grounded, merge_compliance, merge_replies, repeated_replies
-from burnish.review.prose import objection_in, only_rejecting_message, prose_of, rejecting_message, rejecting_text
+from burnish.review.panel import combine, combined_reply, grounded, merge_replies, repeated_replies
+from burnish.review.prose import (
+    objection_in,
+    only_objection,
+    only_rejecting_message,
+    prose_of,
+    rejecting_message,
+    rejecting_text,
+)
 from burnish.review.unsigned import read_unsigned
 
 MAX_FILES = 200
@@ -194,8 +201,16 @@ def _with_left_out(
     compliance: tuple[Compliance, ...], criteria: Sequence[str], replies: Sequence[ReviewerReply]
 ) -> tuple[Compliance, ...]:
     """Mark the criteria that no single reviewer judged: two wordings of one criterion are not judgements of two."""
-    judgements = [reply.result.reading.compliance for reply in replies if isinstance(reply.result.reading, Review)]
-    left_out = [item for item in criteria if all(item in unjudged(one, criteria) for one in judgements)]
+    left_out = _left_out(criteria, [reply.result.reading for reply in replies])
+    return _marked(compliance, left_out)
+
+
+def _left_out(criteria: Sequence[str], readings: Sequence[Review | Unreadable]) -> list[str]:
+    judgements = [reading.compliance for reading in readings if isinstance(reading, Review)]
+    return [item for item in criteria if all(item in unjudged(one, criteria) for one in judgements)]
+
+
+def _marked(compliance: tuple[Compliance, ...], left_out: Sequence[str]) -> tuple[Compliance, ...]:
     left_out_entries = {criterion_key(item): Compliance(item, None, "not judged") for item in left_out}
     return tuple(
         left_out_entries.pop(criterion_key(one.item), one) if one.met is None else one for one in compliance
@@ -252,6 +267,11 @@ def _run_reviewer(session: ReviewSession, slot: PanelSlot) -> ReviewerReply:
         answers.append(answer)
         prompts.append(prompt)
     whole, merged_prompt = reduce(_both, answers), merge_prompts(prompts)
+    if len(parts) > 1 and isinstance(whole.reading, Review):
+        # one part's wording of a criterion is not the judgement of another one
+        left_out = _left_out(session.review_input.judged, [answer.reading for answer in answers])
+        reading = replace(whole.reading, compliance=_marked(whole.reading.compliance, left_out))
+        whole = replace(whole, reading=reading)
     # asking once more would not show them
     redacted_paths = () if slot.spec.reads_files else merged_prompt.redacted
     uncovered_paths = _without(
@@ -396,7 +416,9 @@ def _unfounded(first: _ReadReply, review_text: str, messages: Sequence[str]) -> 
     """Why the approval that was made of an unreadable review does not count."""
     if isinstance(first.reading, Review):
         return None
-    if words := only_rejecting_message(messages):
+    # of earlier messages, which are work in progress, only a verdict counts
+    final = "\n\n".join((first.reply.text, *first.reply.text_after))
+    if words := only_rejecting_message(messages) or only_objection(final):
         return Unreadable(f"it approves, and the review itself says {words!r}", review_text)
     if len(review_text.encode("utf-8", "replace")) > contract.MAX_PARSED_LENGTH:
         return Unreadable("it approves, and only the end of the review was read", review_text)
@@ -424,8 +446,7 @@ def _gap(criteria: Sequence[str], reading: Review | Unreadable, earlier: Sequenc
         return reading.why
     if reading.verdict is not Verdict.APPROVED or not reading.signed:
         return ""
-    judgements = [part.compliance for part in (*earlier, reading) if isinstance(part, Review)]
-    missing = unjudged(merge_compliance(judgements), criteria)
+    missing = _left_out(criteria, (*earlier, reading))
     return f"it approves but does not judge: {'; '.join(missing)}" if missing else ""
 
 

@@ -27,6 +27,7 @@ from burnish.engine.reviewing import conclude, reviewer_record, start_events
 from burnish.engine.task_setup import TaskSetup
 from burnish.engine.transitions import current_ledger, finding_events
 from burnish.engine.work import committed, save_leftovers
+from burnish.review.prose import only_objection
 
 
 def review_and_fix(deps: Deps, setup: TaskSetup, history: History, step: ReviewStep) -> None:
@@ -45,6 +46,13 @@ def review_and_fix(deps: Deps, setup: TaskSetup, history: History, step: ReviewS
         session = _fix_session(deps, setup, history, step, attempt)
         replies = run_reviewers(session)
         deps.failpoint("fix-replied")
+        if _stops(replies):
+            # its fixes are set aside: a later review cannot take this one back
+            head = setup.head().sha
+            save_leftovers(deps, setup, task, step.cycle, step.phase)
+            setup.workspace.reset_to(head, base=setup.base)
+            _only_read(deps, setup, history, step, attempt, session, replies)
+            return
         # the answer is to the code as it was: after the commit it could not be asked for again
         deps.task_files.stamp(task, _stamp(task, step), json.dumps(_reply_data(replies)))
         commit = _commit(deps, setup, task, step)
@@ -59,6 +67,17 @@ def review_and_fix(deps: Deps, setup: TaskSetup, history: History, step: ReviewS
         result = replace(result, changed=True, commit=commit.sha, tree=commit.tree, issues=tuple(issues))
         deps.record(task, *events, _finished(task, step, attempt, result))
     deps.failpoint("fix-finished")
+
+
+def _stops(replies: Sequence[ReviewerReply]) -> bool:
+    """Whether a reviewer says more than that the change is to be fixed: a person is needed before anything else."""
+    readings = [reply.result.reading for reply in replies]
+    return any(
+        reading.verdict in (Verdict.REJECTED, Verdict.NEEDS_DISCUSSION) or reading.blocking
+        if isinstance(reading, Review)
+        else bool(only_objection(reading.reply))
+        for reading in readings
+    )
 
 
 def _stored_replies(deps: Deps, task: Task, step: ReviewStep) -> dict[str, Any]:

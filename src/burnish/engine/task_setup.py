@@ -20,7 +20,7 @@ from burnish.engine.before_paying import refuse_missing_agents, usable_checks
 from burnish.engine.ports import CheckedCommit, CheckPlace, Deps
 from burnish.engine.ports_git import TaskWorkspace
 from burnish.engine.shared_branch import continued, tip_to_continue
-from burnish.engine.transitions import imported_findings, status_events
+from burnish.engine.transitions import first_findings, status_events
 from burnish.errors import PhaseFailed
 from burnish.review.records import render_baseline_json
 
@@ -182,7 +182,7 @@ def begin(deps: Deps, task: Task, policy: Policy) -> Task:
     )
     start_event = new_event("run.started", data, run=number, explicit=RUN_SETTINGS)
     first = status_events(task, Status.IN_PROGRESS, cycle=0) if task.status is not Status.IN_PROGRESS else None
-    findings = imported_findings(deps.event_log, task, number)
+    findings = first_findings(deps.event_log, task, number)
     return deps.record(task, *(e for e in (start_event, first) if e), *findings)
 
 

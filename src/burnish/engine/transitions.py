@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 
 from burnish.core.event import Event
-from burnish.core.finding import Finding
+from burnish.core.finding import COMMENT_RULE, Finding
 from burnish.core.history import History
 from burnish.core.journal import WorkResult, read
 from burnish.core.journal_events import (
@@ -129,8 +129,12 @@ def finding_events(task: Task, cycle: int, before: Sequence[Finding], update: Le
     ]
 
 
-def imported_findings(event_log: EventLog, task: Task, run: int) -> list[Event]:
-    """What earlier reviews in another tool found, as a new run begins with it: as it was before the first run."""
+def first_findings(event_log: EventLog, task: Task, run: int) -> list[Event]:
+    """The findings that a new run begins with.
+
+    What earlier reviews in another tool found, as it was before the first run, and what persons said in the run before
+    and what is still open. A comment keeps its id and its file; its line was in the code of that run.
+    """
     findings: dict[str, Finding] = {}
     for event in event_log.events(task.id):
         if event.type == "run.started":
@@ -138,6 +142,11 @@ def imported_findings(event_log: EventLog, task: Task, run: int) -> list[Event]:
         if event.type.startswith("finding."):
             finding = read(FindingChanged, event.data).finding
             findings[finding.id] = finding
+    for finding in event_log.findings(task.id) if task.run else ():
+        if finding.alive and finding.remark.rule == COMMENT_RULE:
+            remark = replace(finding.remark, line=None, end_line=None, quote="")
+            again = Finding(finding.id, remark, first_cycle=0, last_cycle=0, reviewers=finding.reviewers)
+            findings[finding.id] = replace(again, replies=finding.replies)
     return [new_event(one.event_type, FindingChanged(one), run=run, cycle=0) for one in findings.values()]
 
 

@@ -106,7 +106,8 @@ def fast_forward(project: Project, place: Path, ref: str, new: str, old: str) ->
     check_clean(project, place, ref)
     publish(project, new)
     _check_unmoved(project, ref, old)
-    result = user_git(place, *FORWARD, "--quiet", new)
+    # what was approved are the objects themselves, not others in their place (`git replace`)
+    result = user_git(place, "--no-replace-objects", *FORWARD, "--quiet", new)
     if read_ref(project, ref) == new:
         return
     _check_unmoved(project, ref, old)

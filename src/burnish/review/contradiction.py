@@ -19,7 +19,16 @@ from burnish.review.blocks import (
 )
 from burnish.review.closing import text_beyond_closing
 from burnish.review.legacy_markers import verdict_of
-from burnish.review.refusal import LABEL, REJECTS, is_rejecting_line, plain_line, plain_text, refuses, takes_back
+from burnish.review.refusal import (
+    LABEL,
+    REJECTS,
+    is_rejecting_line,
+    plain_line,
+    plain_text,
+    refuses,
+    table_verdicts,
+    takes_back,
+)
 from burnish.sanitize import without_escapes
 
 _VERDICT_FIELD = re.compile(r"""^\W*verdict["']?[ ]*[:=][ ]*["']?(?:reject|changes|needs)\w*""", re.I | re.M)
@@ -53,7 +62,7 @@ def _rejection_after(lines: list[str]) -> str:
 
 
 def _rejection(lines: list[str], is_rejection: Callable[[str], bool]) -> str:
-    lines = [*lines, "", *line_pieces(lines)]
+    lines = [*lines, "", *line_pieces(lines), "", *table_verdicts(lines)]
     for line in lines:
         if verdict_of(line) not in (None, Verdict.APPROVED) or is_rejecting_line(line):
             return line.strip()[:80]

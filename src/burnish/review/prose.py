@@ -66,7 +66,7 @@ _APPROVES = re.compile(r"""["']?verdict["']?\s*:\s*["']?approved\b(?!\s*\|)""")
 _MARKUP = r"""["'*_`\\ \t]*"""
 _OBJECTION = re.compile(
     rf"verdict{_MARKUP}[:=]{_MARKUP}(?:reject|changes?[_ -]?requested|needs?[_ -]|blocked|fail|not\b)\w*"
-    rf"|severity{_MARKUP}[:=]{_MARKUP}(?:error|critical|blocker|major)\b"
+    rf"|severity{_MARKUP}[:=]{_MARKUP}(?:error|critical|blocker|major)\b(?!\s*\|)"
     rf"|\b(?:state{_MARKUP}[:=]{_MARKUP}open|met{_MARKUP}[:=]{_MARKUP}false|blocking{_MARKUP}[:=]{_MARKUP}true)\b"
     r"""|rejection_reason["']?\s*:\s*["'](?!["']|none\b|n/?a\b|null\b|not applicable\b)""",
     re.IGNORECASE,
@@ -132,6 +132,11 @@ def refusal_in(messages: Sequence[str]) -> str:
 def objection_in(reply: str) -> str:
     """The same for a reply that cannot be read. There, verdicts in quotes and fields that object count, too."""
     return refusal_in([reply]) or next((match[0] for match in _OBJECTION.finditer(without_escapes(reply))), "")
+
+
+def only_objection(reply: str) -> str:
+    """The same, if the reply does not approve in any form that burnish reads."""
+    return "" if _approves(_plain(reply)) else objection_in(reply)
 
 
 def _approves(text: str) -> bool:

@@ -11,7 +11,7 @@ from burnish.core.finding import Category, Remark, Severity, outside_rule
 from burnish.core.review import Compliance, Review, Ruling, RulingState, Unreadable, Verdict
 from burnish.core.text_encoding import skeleton
 from burnish.review.quoting import unquoted
-from burnish.review.refusal import contradicting_field, denies
+from burnish.review.refusal import contradicting_field, denies, denying_field
 from burnish.sanitize import without_escapes
 
 MAX_ITEMS = 2000
@@ -19,6 +19,8 @@ MAX_ITEMS = 2000
 KNOWN_KEYS = frozenset(
     {"verdict", "summary", "inspected", "prior", "compliance", "findings", "blocking", "rejection_reason"} | {"number"}
 )
+_KNOWN_RULING = frozenset({"id", "state", "note"})
+_KNOWN_JUDGEMENT = frozenset({"item", "met", "note"})
 _KNOWN_FINDING = frozenset(
     {"category", "severity", "title", "description", "suggestion", "file", "line", "end_line", "quote"}
     | {"rule", "confidence"}
@@ -136,7 +138,7 @@ def _rulings(top: dict[str, Any], expect: Expect, notes: list[str]) -> tuple[Rul
     found: dict[str, Ruling] = {}
     for entry in _list(top, "prior"):
         one = _mapping(entry, "an entry of `prior`")
-        _note_extra(one, frozenset({"id", "state", "note"}), "prior: ", notes)
+        _note_extra(one, _KNOWN_RULING, "prior: ", notes)
         id_, word = _text(one, "id").strip(), _word(one, "state").strip(" \t\r\n").lower()
         if id_ not in expect.prior_ids and id_ not in expect.closed_ids:
             # perhaps a finding of another task; `required`: the review approves
@@ -150,6 +152,10 @@ def _rulings(top: dict[str, Any], expect: Expect, notes: list[str]) -> tuple[Rul
         if ruling.state != RulingState.OPEN and denies(ruling.note, withdrawn=ruling.state is RulingState.INVALID):
             notes.append(f"{id_}: {word} with the note {ruling.note[:40]!r} counts as open")
             ruling = Ruling(id_, RulingState.OPEN, ruling.note)
+        is_withdrawn = ruling.state is RulingState.INVALID
+        if ruling.state != RulingState.OPEN and (field := denying_field(one, _KNOWN_RULING, withdrawn=is_withdrawn)):
+            notes.append(f"{id_}: {word} with the field {clean(field)!r} counts as open")
+            ruling = Ruling(id_, RulingState.OPEN, ruling.note or clean(field))
         if id_ in found and found[id_].state != ruling.state:
             notes.append(f"{id_} was ruled on twice, differently: it counts as open")
             ruling = Ruling(id_, RulingState.OPEN, ruling.note)
@@ -165,7 +171,7 @@ def _compliance(top: dict[str, Any], expect: Expect, notes: list[str]) -> tuple[
     found: dict[str, Compliance] = {}
     for entry in _list(top, "compliance"):
         one = _mapping(entry, "an entry of `compliance`")
-        _note_extra(one, frozenset({"item", "met", "note"}), "compliance: ", notes)
+        _note_extra(one, _KNOWN_JUDGEMENT, "compliance: ", notes)
         is_met = one.get("met")
         if is_met is not None and not isinstance(is_met, bool):
             raise _Wrong("`met` is neither true nor false")
@@ -177,6 +183,9 @@ def _compliance(top: dict[str, Any], expect: Expect, notes: list[str]) -> tuple[
         if is_met and denies(note):
             notes.append(f"met with the note {note[:40]!r} counts as not met")
             is_met = False
+        if is_met and (field := denying_field(one, _KNOWN_JUDGEMENT)):
+            notes.append(f"met with the field {clean(field)!r} counts as not met")
+            is_met, note = False, note or clean(field)
         # the note distinguishes a reply without a judgement from a criterion that was left out
         found[key] = Compliance(item, is_met, note if is_met is not None else note or "not judged")
     for item in expect.criteria:

@@ -12,7 +12,8 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
+from itertools import pairwise
 from typing import Any
 
 from burnish.core.text_encoding import skeleton, visible
@@ -264,6 +265,30 @@ def is_rejecting_line(line: str) -> bool:
     return bool(_REJECTS_ALONE.fullmatch(bare) or _SPOKEN.fullmatch(bare) or _LABELLED.match(text.lstrip(_LIST_MARKS)))
 
 
+_TABLE_RULE = re.compile(r"[|:\- ]*-[|:\- ]*")
+_TABLE_NAME = re.compile(
+    r"[\W_]*(?:(?:final|overall|my|the|review)[ ])?(?:verdict|decision|recommendation)[\W_]*", re.IGNORECASE
+)
+
+
+def table_verdicts(lines: list[str]) -> list[str]:
+    """The cells below a heading such as `Verdict` in tables, each as a line `Verdict: cell`."""
+    found: list[str] = []
+    names: list[str] = []
+    for above, line in pairwise(lines):
+        if "|" not in line:
+            names = []
+        elif _TABLE_RULE.fullmatch(line.strip()):
+            names = [name if _TABLE_NAME.fullmatch(plain_text(name)) else "" for name in _cells(above)]
+        else:
+            found += [f"{name}: {cell}" for name, cell in zip(names, _cells(line), strict=False) if name]
+    return found
+
+
+def _cells(row: str) -> list[str]:
+    return [cell.strip() for cell in row.strip()[:4000].strip("|").split("|")]
+
+
 def _other_marker(line: str) -> bool:
     """Whether a marker of another verdict is anywhere in the line, outside of code spans."""
     if not _MAY_HAVE_MARKER.search(line):
@@ -357,6 +382,38 @@ def denies(note: str, *, withdrawn: bool = False) -> bool:
     return bool(_ANYWHERE.search(text)) and not _BEFORE.search(text)
 
 
+# names of fields that models add to an entry of `prior` or `compliance`
+_STATE_NAME = re.compile(
+    r"\b(?:state|status|result|outcome|verdict|decision|resolution|judge?ment|assessment|ruling)\b"
+)
+_SETTLED_NAME = re.compile(
+    r"\b(?:met|fulfilled|satisfied|resolved|fixed|done|settled|completed?|closed|addressed|ok|passed|passes)\b"
+)
+_UNSETTLED_NAME = re.compile(
+    r"\b(?:open|reopened|unmet|unresolved|unfixed|broken|failed|fails|failing|rejected|blocking|remains|still|not)\b"
+)
+
+
+def denying_field(entry: Mapping[str, Any], known_keys: Collection[str], *, withdrawn: bool = False) -> str:
+    """The field outside of the contract that denies the state of its entry, as `name: value`; "" if there is none."""
+    for key, value in entry.items():
+        name = re.sub(r"[\W_]+", " ", key.casefold()).strip()
+        if key in known_keys or _EARLIER.search(name):
+            continue
+        has_state = bool(_STATE_NAME.search(name) or _SETTLED_NAME.search(name) or _UNSETTLED_NAME.search(name))
+        if isinstance(value, bool):
+            # what was never a problem need not be fixed
+            is_denied = value if _UNSETTLED_NAME.search(name) else not value and not withdrawn and has_state
+        else:
+            text = value if isinstance(value, str) else ""
+            words = re.sub(r"[\W_]+", " ", visible(text).casefold()).strip()
+            is_denial = denies(text, withdrawn=withdrawn) or words in _OTHER_VERDICTS | _DENIALS
+            is_denied = has_state and is_denial
+        if is_denied:
+            return f"{key[:40]}: {json.dumps(value, ensure_ascii=False)[:60]}"
+    return ""
+
+
 # -- contradicting fields -------------------------------------------------------------------------
 # Finds fields of an approving verdict block that reject the change.
 
@@ -396,7 +453,7 @@ def contradicting_field(block: dict[str, Any], known_keys: frozenset[str]) -> st
 def _refuses_in_lines(text: str, is_rejection: Callable[[str], bool]) -> bool:
     """Whether the text refuses as a whole, or one of its lines does."""
     lines = text.split("\n")
-    return refuses(plain_line(text)) or any(map(is_rejection, (*lines, *line_pieces(lines))))
+    return refuses(plain_line(text)) or any(map(is_rejection, (*lines, *line_pieces(lines), *table_verdicts(lines))))
 
 
 def _known_texts(block: dict[str, Any]) -> Iterator[tuple[str, str]]:

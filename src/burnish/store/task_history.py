@@ -34,6 +34,7 @@ class TaskHistory(StorePart):
                 phases=tuple(phase_of(r) for r in self._db.all("phases_of_run", where)),
                 decisions=tuple(decision_of(r) for r in self._db.all("decisions_of_run", where)),
                 findings=tuple(finding_of(r) for r in self._db.all("findings_of_run", where)),
+                all_decisions=self.decisions(project, task) if now.run > 1 else (),
             )
 
     def phases(self, project: str, task: int, run: int | None = None) -> tuple[AnyPhase, ...]:
