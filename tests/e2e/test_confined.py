@@ -153,3 +153,13 @@ def test_a_judge_that_writes_is_an_event_and_a_warning_and_blocks_nothing(tmp_pa
     (finding,) = lab.show()["findings"]
     assert (finding["category"], finding["severity"], finding["state"]) == ("guard", "warning", "open")
     assert "spoiled" in finding["description"]
+
+
+def test_a_burnish_home_that_is_a_link_out_of_the_home_directory_works(tmp_path: Path) -> None:
+    needs_bubblewrap()
+    (tmp_path / "home").mkdir(exist_ok=True)
+    (tmp_path / "state").mkdir()
+    (tmp_path / "home" / "burnish").symlink_to(tmp_path / "state")
+    lab = Lab.make(tmp_path, judge=APPROVE, confined=True)
+    lab.burnish("run", lab.add())
+    assert lab.task()["status"] == "verified"
