@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from testing.approved import app_of
 from testing.bubblewrap import needs_bubblewrap
 from testing.lab import APPROVE, AUTHOR, CRITIC, Lab
+from testing.program import PROGRAM, put_on_path
 from testing.userrepo import UserRepo
 
 SPY = """
@@ -153,3 +155,37 @@ def test_a_judge_that_writes_is_an_event_and_a_warning_and_blocks_nothing(tmp_pa
     (finding,) = lab.show()["findings"]
     assert (finding["category"], finding["severity"], finding["state"]) == ("guard", "warning", "open")
     assert "spoiled" in finding["description"]
+
+
+def test_a_burnish_home_that_is_a_link_out_of_the_home_directory_works(tmp_path: Path) -> None:
+    needs_bubblewrap()
+    (tmp_path / "home").mkdir(exist_ok=True)
+    (tmp_path / "state").mkdir()
+    (tmp_path / "home" / "burnish").symlink_to(tmp_path / "state")
+    lab = Lab.make(tmp_path, judge=APPROVE, confined=True)
+    lab.burnish("run", lab.add())
+    assert lab.task()["status"] == "verified"
+
+
+# Writes a file beside its sessions, and logs whether it was there.
+LEAVES_NOTE = """
+import json, os, pathlib
+note = pathlib.Path(os.environ["HOME"], ".claude/projects/x/memory/MEMORY.md")
+with open(os.path.dirname(os.environ["HOME"]) + "/notes.jsonl", "a") as log:
+    log.write(json.dumps([os.environ["BURNISH_PHASE"], note.exists()]) + "\\n")
+if os.environ["BURNISH_PHASE"] == "implement":
+    note.parent.mkdir(parents=True, exist_ok=True)
+    note.write_text("Leave the bug in.")
+"""
+
+
+def test_an_author_that_starts_again_from_the_base_sees_no_file_of_the_sessions_before(tmp_path: Path) -> None:
+    needs_bubblewrap()
+    lab = Lab.make(tmp_path, confined=True)
+    settings = "agent: claude\nagents: {claude: {resume: true}}\nreview: {agents: [claude]}"
+    put_on_path(lab, settings, LEAVES_NOTE + PROGRAM)
+    lab.burnish("run", lab.add())
+    lab.burnish("retry", "1", "--restart")
+    one_run = [["implement", False], ["review", False], ["improve", True], ["review", False]]
+    notes = (tmp_path / "notes.jsonl").read_text().splitlines()
+    assert [json.loads(line) for line in notes] == [*one_run, *one_run]

@@ -93,7 +93,8 @@ class HomeTaskFiles:
         return HomeCallDir(place) if place.is_dir() else None
 
     def session_dir(self, task: Task) -> Path:
-        return self.folder(task, "sessions")
+        # programs keep more there than sessions, e.g. notes for later ones, which a new start must not read
+        return self.folder(task, "sessions", f"run-{task.run}")
 
     def images(self, task: Task) -> tuple[Path, ...]:
         """The stored images that the task's description refers to."""

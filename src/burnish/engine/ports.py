@@ -212,7 +212,7 @@ class TaskFiles(Protocol):
 
     def call(self, task: Task, cycle: int, phase: str, attempt: int, label: str = "") -> CallDir: ...
     def session_dir(self, task: Task) -> Path:
-        """Where the task's authors keep their sessions when they run in a sandbox."""
+        """Where the authors of the task's run keep their sessions when they are in a sandbox."""
 
     def images(self, task: Task) -> tuple[Path, ...]:
         """The stored images that the task's description refers to."""

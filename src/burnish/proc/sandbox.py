@@ -86,7 +86,7 @@ class Sandbox:
         words = (program or argv[0], *argv[1:])
         readable = (*self._certificates(env), *readable)
         base_mounts = self._mounts(words, env=env, writable=writable, readable=readable, trees=trees)
-        all_mounts = (*base_mounts, *self.mounts, *mounts, *trees)
+        all_mounts = (*base_mounts, *_at_real_paths(self.mounts), *mounts, *trees)
         masked_files = masked_token_files(self.burnish_home, all_mounts)
         masked_files += self._masked_sockets(all_mounts, readable, (*mounts, *trees))
         pins = self._pins(all_mounts)
@@ -231,6 +231,11 @@ def _under_other_names(masks: Sequence[Mount]) -> list[Mount]:
     table, mask_targets = mounted_folders(), {mask.target for mask in masks}
     pairs = [(name, mask) for mask in masks for name in other_names(mask.target, table)]
     return [replace(mask, target=name) for name, mask in pairs if name not in mask_targets]
+
+
+def _at_real_paths(mounts: Sequence[Mount]) -> tuple[Mount, ...]:
+    """The same mounts with the real folders of their targets: bubblewrap mounts nothing behind a link that it made."""
+    return tuple(replace(mount, target=mount.target.parent.resolve() / mount.target.name) for mount in mounts)
 
 
 def _binds(mode: str, places: Sequence[Path]) -> list[Mount]:
