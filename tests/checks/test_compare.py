@@ -270,3 +270,12 @@ def test_tests_of_the_base_that_pass_and_do_not_cover_the_added_code_are_no_fail
     assert judge_base_tests(edits, replace(now, tail="3 passed\n1c1\n< 3\n> -1"), PASSED).failures
     with_failure = replace(failed("a"), tail=tail)
     assert [one.name for one in judge_base_tests(edits, with_failure, PASSED).failures] == ["a"]
+
+
+@pytest.mark.parametrize("counts", [Counts(2, 2, 0, 0), Counts(3, 2, 0, 1), Counts(5, 2, 0, 3)])
+def test_tests_of_the_base_that_do_not_run_with_the_change_are_not_taken_for_passed(counts: Counts) -> None:
+    edits = EditedTests(("tests/test_a.py",))
+    note = judge_base_tests(edits, replace(PASSED, counts=counts), PASSED).note
+    assert note.endswith("which edits tests: test ran 2 of the 3 tests of the base.")
+    assert judge_base_tests(edits, replace(PASSED, counts=Counts(4, 4, 0, 0)), PASSED).note == ""
+    assert judge_base_tests(edits, replace(PASSED, counts=None), replace(PASSED, counts=None)).note == ""

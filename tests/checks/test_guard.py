@@ -17,7 +17,7 @@ from burnish.checks.guard.guard import guard
 from burnish.checks.guard.protected_files import tooling_parts
 from burnish.checks.guard.shadowing import guarded_trees
 from burnish.core.change import Change, ChangedFile
-from burnish.core.check import CheckReport, CheckStatus, Comparison, Counts, TestFailure
+from burnish.core.check import CheckReport, CheckStatus, Comparison, Counts, TestFailure, TestFile
 from burnish.core.finding import Category, Remark, Severity
 from testing.edits import change_between
 
@@ -421,6 +421,29 @@ def test_fewer_collected_and_more_skipped_is_found_by_count_alone() -> None:
     assert fewer.title == "Fewer tests than before: 6 → 5" and fewer.severity is Severity.ERROR
     (skips,) = judged({}, {"a.py": "x\n"}, comparisons=(counted(SIX, Counts(6, 4, 0, 2)),))
     assert "0 → 2" in skips.title
+
+
+def listing(before: Mapping[str, int], now: Mapping[str, int]) -> Comparison:
+    one = counted(SIX, SIX)
+    baseline, report = (
+        replace(one.report, test_files=tuple(TestFile(path, run) for path, run in files.items()))
+        for files in (before, now)
+    )
+    return Comparison(report, baseline)
+
+
+def test_tests_of_an_untouched_file_that_are_not_run_any_more_are_found_although_new_tests_take_their_place() -> None:
+    """A list of tests in a format that no pattern knows left them out."""
+    lists = {"ci/suite.txt": "test_main test_g\n"}, {"ci/suite.txt": "test_g\n", "tests/test_new.py": TESTS}
+    before = {PY: 3, "tests/test_g.py": 3}
+    (lost,) = judged(*lists, comparisons=(listing(before, {"tests/test_g.py": 3, "tests/test_new.py": 3}),))
+    assert lost.title == f"Fewer tests of {PY} than before: 3 → 0" and lost.severity is Severity.ERROR
+    (fewer,) = judged(*lists, comparisons=(listing(before, {PY: 2, "tests/test_g.py": 3, "tests/test_new.py": 1}),))
+    assert fewer.title == f"Fewer tests of {PY} than before: 3 → 2"
+    # a file that the change edits has a rule of its own, and a report may name no files
+    moved = (listing({PY: 6}, {"tests/test_main.py": 6}),)
+    renamed = judged({PY: TESTS}, {"tests/test_main.py": TESTS}, comparisons=moved, renamed={"tests/test_main.py": PY})
+    assert renamed == () == judged(*lists, comparisons=(listing(before, {}), listing({}, before)))
 
 
 def test_a_run_that_stopped_at_a_new_failure_is_not_fewer_tests() -> None:

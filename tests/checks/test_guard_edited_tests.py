@@ -192,13 +192,17 @@ PACKAGE = '{"scripts": {"test": "node verify.js", "start": "node check-server.js
         (["ci/test.sh", "check.sh"], ["sh ./ci/test.sh"], ["ci/test.sh"]),
         (["wc.py"], ["python3 wc.py < in.txt | diff - out.txt"], []),
         (["check.py"], ["make check"], []),
+        (["web/verify.js", "verify.js"], ["cd web && npm test"], ["web/verify.js", "verify.js"]),
+        (["api/ci/check.py", "api/run_checks.c"], ["make -C api test"], ["api/ci/check.py", "api/run_checks.c"]),
+        (["api/verify.py"], ["cd api && python3 verify.py"], ["api/verify.py"]),
     ],
 )
 def test_programs_that_commands_of_tests_start_are_tests(
     paths: list[str], commands: list[str], found: list[str]
 ) -> None:
     change = change_between(dict.fromkeys(paths, "a\n"), dict.fromkeys(paths, "b\n"))
-    files = {"Makefile": MAKEFILE, "package.json": PACKAGE}
+    files = {"Makefile": MAKEFILE, "package.json": PACKAGE, "web/package.json": PACKAGE}
+    files["api/Makefile"] = "test: run_checks\n\tpython3 ci/check.py && ./run_checks\n"
     assert sorted(test_programs(possible_test_programs(change), commands, files)) == sorted(found)
 
 

@@ -246,6 +246,58 @@ def test_a_change_of_a_module_that_the_tests_replace_waits_for_a_person(tmp_path
     assert state == "uncountable"
 
 
+# A workspace: the package of one project is found before that of the same name in another one.
+WORKSPACE = {
+    "pyproject.toml": "[tool.pytest.ini_options]\npythonpath = 'src packages/shapes/src'\n",
+    "packages/shapes/pyproject.toml": "[project]\nname = 'shapes'\nversion = '1'\n",
+    "packages/shapes/src/shapes/__init__.py": "def area(a, b):\n    return a * b\n",
+    "tests/test_shapes.py": "from shapes import area\n\n\ndef test_area():\n    assert area(2, 3) == 6\n",
+}
+NAMESPACE = {
+    "pyproject.toml": "[tool.pytest.ini_options]\npythonpath = '. src'\n",
+    "src/acme/shapes/__init__.py": WORKSPACE["packages/shapes/src/shapes/__init__.py"],
+    "tests/test_shapes.py": WORKSPACE["tests/test_shapes.py"].replace("from ", "from acme."),
+}
+
+
+@pytest.mark.parametrize(
+    ("files", "edited", "copy"),
+    [
+        (WORKSPACE, "packages/shapes/src/shapes/__init__.py", "src/shapes/__init__.py"),
+        (NAMESPACE, "src/acme/shapes/__init__.py", "acme/shapes/__init__.py"),
+    ],
+)
+def test_a_change_that_puts_another_module_in_front_of_the_one_that_it_edits_waits(
+    tmp_path: Path, files: dict[str, str], edited: str, copy: str
+) -> None:
+    lab = make_lab(tmp_path, confined=False, extra=CHECKS.replace("pytest -q", PYTEST), files=files)
+    breaks = f'old = pathlib.Path("{edited}")\ntext = old.read_text()\nold.write_text(text.replace("*", "-"))\n'
+    writes = f'new = pathlib.Path("{copy}")\nnew.parent.mkdir(parents=True)\nnew.write_text(text)\n'
+    lab.agent("robot", breaks + writes)
+    lab.agent("judge", JUDGE.replace("src/calc/__init__.py", "src"))
+    assert run(lab) == "waiting_approval"
+    (check,) = lab.show()["cycles"][0]["checks"]
+    assert check["uncountable"] == f"test imports a replacement of {edited} instead of the file itself"
+
+
+def test_projects_of_one_repository_may_have_modules_of_one_name(tmp_path: Path) -> None:
+    """Each check imports the module of its own project, before the change and after it."""
+    files = {
+        f"{name}/{path}": text
+        for name in ("api", "web")
+        for path, text in {
+            "pyproject.toml": "[project]\nname = 'app'\nversion = '1'\n[tool.pytest.ini_options]\npythonpath = '.'\n",
+            "app.py": "def area(a, b):\n    return a * b\n",
+            "tests/test_app.py": "from app import area\n\n\ndef test_area():\n    assert area(2, 3) == 6\n",
+        }.items()
+    }
+    checks = f"checks: {{test: {{run: {PYTEST}, cwd: api}}, lint: null}}\n"
+    lab = make_lab(tmp_path, confined=False, extra=checks, files=files)
+    lab.agent("robot", 'path = pathlib.Path("web/app.py")\npath.write_text(path.read_text() + "# more\\n")\n')
+    lab.agent("judge", JUDGE.replace("src/calc/__init__.py", "web/app.py"))
+    assert run(lab) == "verified"
+
+
 @pytest.mark.parametrize("way", ["an object in sys.modules", "a folder of stubs"])
 def test_a_change_beside_a_module_that_the_tests_replace_is_verified(tmp_path: Path, way: str) -> None:
     path = "[tool.pytest.ini_options]\npythonpath = 'src'\n"

@@ -7,7 +7,8 @@ unittest has no plugins, and pytest's can be disabled. So a `sitecustomize` in t
 imports the `sitecustomize` that it shadows.
 
 A `conftest.py` may also put something else in the place of a module of the tree, in `sys.modules` or on the import
-path. Tests of such a module test the replacement: `replaced_files` lists its files.
+path. Tests of such a module test the replacement: `replaced_files` lists its files. It also lists files that the tests
+did not import because the tree has another module of the same name in front of them.
 
 Programs that the tests start in another folder may import other packages of the same name for good reason. They report
 a package of the tree only if it is a copy installed from a folder (`pip install .`) or comes from the user's checkout.
@@ -22,6 +23,7 @@ import os
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from burnish.checks.checkout_programs import direct_source, read_start
@@ -47,12 +49,14 @@ _NAMES = "packages.txt"
 # Lists the path of the tree, then the names at the top level of its folders of sources.
 _SOURCES = "sources.txt"
 _NO_SOURCE = re.compile(r"tests?|testing|docs?|examples?|conftest|setup|noxfile|tasks|test_\w+|\w+_test")
-_MAX_REPLACED, _MAX_PATH = 100, 1000
+_MAX_REPLACED, _MAX_PATH, _MAX_MEMBERS = 100, 1000, 100
+_STAND_INS = frozenset("test tests testing stub stubs fake fakes mock mocks build dist".split())
 # These run inside the tests, on Python 3.8 and later. Test runs started by tests do not report.
-_PLUGIN_TEXT = """
+_PLUGIN_TEXT = (
+    f"STAND_INS = {set(_STAND_INS)}\n"
+    + """
 import json, os, sys
 
-STAND_INS = {"test", "tests", "testing", "stub", "stubs", "fake", "fakes", "mock", "mocks", "build", "dist"}
 _OUTER = os.environ.setdefault("BURNISH_IMPORT_REPORT", str(os.getpid()))
 os.environ.setdefault("BURNISH_IMPORT_PREFIX", sys.prefix)
 
@@ -77,7 +81,8 @@ def modules():
 
 
 def replaced():
-    # modules of the tree in whose place is an object without a file, or a file of tests or of a build
+    # modules of the tree in whose place is an object without a file, or a file of tests or of a build, and the files
+    # of those that the tree may have twice
     try:
         with open(os.path.join(os.path.dirname(__file__), "sources.txt")) as file:
             tree, *names = file.read().split("\\n")
@@ -96,7 +101,7 @@ def replaced():
                 found[name] = ""
         elif is_below(os.path.realpath(file), tree):
             path = os.path.realpath(file)[len(tree) + 1:]
-            if not STAND_INS.isdisjoint(path.split(os.sep)[:-1]):
+            if names.count(top) > 1 or not STAND_INS.isdisjoint(path.split(os.sep)[:-1]):
                 found[name] = path
     return found
 
@@ -154,6 +159,7 @@ def is_copy(name, path):
                 return True
     return False
 """
+)
 _SITE_TEXT = """
 import os, sys
 
@@ -248,7 +254,9 @@ def with_import_report(
         names = sorted(_packages_at(place.files, spec.cwd, read))
         checkout = str(place.checkout.resolve()) if place.checkout else ""
         (folder / _NAMES).write_text("\n".join((str(place.path.resolve()), checkout, *names)))
-        sources = sorted({name for root in _source_roots(spec.cwd) for name in _source_names(place.files / root, read)})
+        roots = [*_source_roots(spec.cwd), *_member_roots(place.files)]
+        # a name that several roots have is there several times
+        sources = sorted(name for root in dict.fromkeys(roots) for name in {*_source_names(place.files / root, read)})
         (folder / _SOURCES).write_text("\n".join((str(place.path.resolve()), *sources)))
     (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {_PLUGIN}\nVersion: 1\n")
     (metadata / "entry_points.txt").write_text(f"[pytest11]\n{_PLUGIN} = {_PLUGIN}\n")
@@ -297,24 +305,54 @@ def _from_checkout(
     return None
 
 
-def replaced_files(report_dir: Path, tree: Path, cwd: str) -> tuple[str, ...]:
-    """Files of the tree in whose place the tests imported something else; a package is a folder, with `/` at its end.
+@dataclass(frozen=True, slots=True)
+class ReplacedFiles:
+    """Files in whose place the tests imported something else; a package is a folder, with `/` at its end."""
 
-    Something else is an object without a file, or a file of tests or of a build.
-    """
-    found: dict[str, None] = {}
-    for replacements in _reports(report_dir / _FOLDER, "*.replaced"):
+    # an object without a file, or a file of tests or of a build
+    by_stand_ins: tuple[str, ...] = ()
+    # a file of the same name in another folder of sources
+    by_others: tuple[str, ...] = ()
+
+
+def replaced_files(report_dir: Path, tree: Path, cwd: str) -> ReplacedFiles:
+    by_stand_ins: dict[str, None] = {}
+    by_others: dict[str, None] = {}
+    reports = list(_reports(report_dir / _FOLDER, "*.replaced"))
+    members = _member_roots(tree) if reports else []
+    places = {root: {*_source_names(tree / root, read_folder)} for root in members}
+    for replacements in reports:
         for name, place in replacements.items():
-            paths = (posixpath.join(root, name.replace(".", "/")) for root in _source_roots(cwd))
-            names = [file for path in paths for file in (f"{path}.py", f"{path}/__init__.py")]
-            files = [file for file in names if len(file) < _MAX_PATH and (tree / file).is_file()]
-            if place not in files:
-                found |= {file.removesuffix("__init__.py"): None for file in files}
-    return tuple(found)[:_MAX_REPLACED]
+            files = _module_files(tree, _source_roots(cwd), name)
+            top = name.partition(".")[0]
+            others = _module_files(tree, [root for root, names in places.items() if top in names], name)
+            if place in files or place in others:
+                by_others |= dict.fromkeys(file for file in (*files, *others) if file != place)
+            elif not place or _STAND_INS.intersection(place.split("/")[:-1]):
+                by_stand_ins |= dict.fromkeys(files)
+    used = {place for replacements in reports for place in replacements.values()}
+    return ReplacedFiles(_places(by_stand_ins), _places(file for file in by_others if file not in used))
+
+
+def _module_files(tree: Path, roots: Iterable[str], name: str) -> list[str]:
+    paths = (posixpath.join(root, name.replace(".", "/")) for root in roots)
+    files = (file for path in paths for file in (f"{path}.py", f"{path}/__init__.py"))
+    return [file for file in files if len(file) < _MAX_PATH and (tree / file).is_file()]
+
+
+def _places(files: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(file.removesuffix("__init__.py") for file in files))[:_MAX_REPLACED]
 
 
 def _source_roots(cwd: str) -> list[str]:
     return [posixpath.join(folder, below) for folder in dict.fromkeys(("", cwd)) for below in ("", "src", "lib")]
+
+
+def _member_roots(tree: Path) -> list[str]:
+    """Where projects in folders of the tree have their sources."""
+    files = (path for depth in ("*", "*/*") for name in _PYTHON_PROJECT for path in _glob(tree, f"{depth}/{name}"))
+    members = dict.fromkeys(path.parent.relative_to(tree).as_posix() for path in files)
+    return [posixpath.join(member, below) for member in [*members][:_MAX_MEMBERS] for below in ("", "src", "lib")]
 
 
 def _source_names(folder: Path, read: ReadFolder) -> Iterator[str]:

@@ -145,8 +145,8 @@ def _run_one(spec: CheckSpec, context: _CheckRunContext) -> CheckReport:
         evidence = collect_evidence(spec, context.place, report_dir, shown_before, call_dir / FOLDER)
         context.clean_output(call_dir)
     report = report_of(spec, check, exit_record, place=context.place, report_dir=report_dir, before=before)
-    stubs = replaced_files(report_dir, context.place.files, spec.cwd)
-    report = replace(report, evidence=evidence, replaced=stubs)
+    others = replaced_files(report_dir, context.place.files, spec.cwd)
+    report = replace(report, evidence=evidence, replaced=others.by_stand_ins, shadowed=others.by_others)
     if check.report == "go" and not check.promised:
         _make_readable(exit_record.stdout)
         # A secret may be split over two events.

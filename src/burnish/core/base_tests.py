@@ -92,7 +92,16 @@ def judge_base_tests(edits: EditedTests, now: CheckReport, baseline: CheckReport
     if comparison.broken:
         whole = TestFailure(f"{now.name} (exit code {now.exit_code}, no single tests)", "failed", now.tail)
         return BaseTests(edits.paths, (whole,))
-    return BaseTests(edits.paths, unknown=comparison.uncountable, output_note=comparison.output_note)
+    unknown = comparison.uncountable or _not_run(now, baseline)
+    return BaseTests(edits.paths, unknown=unknown, output_note=comparison.output_note)
+
+
+def _not_run(now: CheckReport, baseline: CheckReport) -> str:
+    """Why some tests of the base may not have run, although all of their files are there; "" if all ran."""
+    if now.counts is None or baseline.counts is None:
+        return ""
+    ran, all_tests = (counts.passed + counts.failed for counts in (now.counts, baseline.counts))
+    return f"{now.name} ran {ran} of the {all_tests} tests of the base" if ran < all_tests else ""
 
 
 # pytest-cov, coverage, jest, and nyc, c8 and vitest

@@ -115,6 +115,9 @@ class CheckReport:
     test_files: tuple[TestFile, ...] = ()
     # files of the tree in whose place its tests imported something else; packages end in "/"
     replaced: tuple[str, ...] = ()
+    # files of the tree that its tests did not import, because another module of the tree has the same name; None if not
+    # known, e.g. of an older report
+    shadowed: tuple[str, ...] | None = None
     # printed lines that look like failures; not of a runner that reports its failures itself
     failure_lines: tuple[str, ...] = ()
     # problems with a place that a linter prints although its exit code is 0; None if not known, e.g. of an older report
@@ -475,7 +478,10 @@ def compare(report: CheckReport, baseline: CheckReport | None) -> Comparison:
 
 def about_change(comparison: Comparison, change: Change) -> Comparison:
     """The comparison with the changed files that its tests replaced by something else."""
-    places = comparison.report.replaced
+    report, base = comparison.report, comparison.baseline
+    places = {*report.replaced}
+    if base and base.shadowed is not None:  # in another part of a repository, the same names are there before, too
+        places |= {*(report.shadowed or ())} - {*base.shadowed}
     files = (file.path for file in change.files if file.path.endswith(".py"))
     paths = tuple(path for path in files if any(path == one or _is_in(path, one) for one in places))
     return replace(comparison, replaced=paths) if paths else comparison

@@ -136,7 +136,7 @@ def _run_at(deps: Deps, setup: TaskSetup, task: Task, specs: list[CheckSpec], at
 def _compare(deps: Deps, setup: TaskSetup, spec: CheckSpec, report: CheckReport, environment: str) -> Comparison:
     baseline = deps.event_log.baseline(setup.base.tree, spec.words, environment)
     comparison = deps.checks(setup.task_id).compare(report, baseline)
-    if report.replaced:
+    if report.replaced or report.shadowed:
         comparison = about_change(comparison, setup.workspace.changes(setup.base.tree, setup.head().tree))
     if not (report.status is CheckStatus.ERROR and baseline and baseline.status is CheckStatus.ERROR):
         return comparison

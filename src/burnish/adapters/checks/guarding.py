@@ -11,7 +11,7 @@ from pathlib import Path
 from burnish.adapters.checks.tree_checks import TreeChecks
 from burnish.agents.registry import PROJECT_FILES
 from burnish.checks.environment import check_environment
-from burnish.checks.guard.commands import BUILD_FILES, possible_test_programs, scripts_behind, test_programs
+from burnish.checks.guard.commands import build_files, possible_test_programs, scripts_behind, test_programs
 from burnish.checks.guard.edited_tests import (
     belongs_to_tests,
     data_of_tests,
@@ -101,7 +101,8 @@ def tests_edited_by(
         data = data_of_tests(change, before.get, of_tests, [rest for _, rest in others.values()])
     edits = [edited_tests(change, before.get, after.get, data=data)]
     possible = [path for path in possible_test_programs(change) if not belongs_to_tests(path)]
-    if possible and (programs := test_programs(possible, commands, texts(old, BUILD_FILES))):
+    commands_of_tests = texts(old, build_files(list_links(project, change.old_tree))) if possible else {}
+    if programs := test_programs(possible, commands, commands_of_tests):
         # on a tree of their own: one of them may be the program that is tested
         edits.append(edited_tests(change, before.get, after.get, data=(*data, *programs)))
     constants = with_old_constants(change, before.get, after.get, of_tests, data=data)

@@ -190,7 +190,7 @@ def scripts_run_by(commands: Iterable[str], paths: Collection[str]) -> frozenset
     found: set[str] = set()
     for command in commands:
         words = {word.removeprefix("./") for word in _STARTED.findall(command)}
-        folders = [f"{word.strip('/')}/" for word in re.findall(r"\bcd\s+([^\s;&|]+)", command)]
+        folders = [f"{word.strip('/')}/" for word in _CHANGED_FOLDER.findall(command)]
         found |= {path for path in (*words, *(f + w for f in folders for w in words)) if path in paths}
     return frozenset(found)
 
@@ -250,8 +250,16 @@ _HIDES_FAILURES = re.compile(
 )
 
 
-# Where the commands of tests are, if `make test` or `npm test` starts them.
-BUILD_FILES = (*sorted(_MAKEFILES), "package.json")
+_CHANGED_FOLDER = re.compile(r"\bcd\s+([^\s;&|]+)")
+# Per tree; only large collections of packages have more.
+_MOST_BUILD_FILES = 500
+
+
+def build_files(paths: Iterable[str]) -> list[str]:
+    """Where the commands of tests are, if `make test` or `npm test` starts them."""
+    names = {*_MAKEFILES, "package.json"}
+    found = [path for path in paths if posixpath.basename(path) in names and "node_modules/" not in path]
+    return sorted(found, key=lambda path: (path.count("/"), path))[:_MOST_BUILD_FILES]
 
 
 def possible_test_programs(change: Change) -> list[str]:
@@ -265,14 +273,15 @@ def test_programs(paths: Sequence[str], commands: Sequence[str], build_files: Ma
 
     A program that was compiled has the name of its source: `./run_checks` is `run_checks.c`.
     """
-    lines = [*commands]
+    lines = [(folder, command) for command in commands for folder in ("", *_CHANGED_FOLDER.findall(command))]
     for path, text in build_files.items():
         is_json = path.endswith(".json")
-        lines += (script_parts(load_json(text)[0], commands) if is_json else makefile_parts(text, commands)).values()
-    words = {word for line in lines for word in re.split(r"[\s;&|()<>'\"\\=]+", line) if word}
-    named_paths = set(map(posixpath.normpath, words))
+        parts = script_parts(load_json(text)[0], commands) if is_json else makefile_parts(text, commands)
+        lines += [(posixpath.dirname(path), line) for line in parts.values()]
+    words = {(folder, word) for folder, line in lines for word in re.split(r"[\s;&|()<>'\"\\=]+", line) if word}
+    named_paths = {posixpath.normpath(posixpath.join(folder, word)) for folder, word in words}
     # `check` alone may be a target of make
-    programs = {posixpath.normpath(word) for word in words if "/" in word}
+    programs = {posixpath.normpath(posixpath.join(folder, word)) for folder, word in words if "/" in word}
     return tuple(path for path in paths if path in named_paths or posixpath.splitext(path)[0] in programs)
 
 

@@ -18,7 +18,7 @@ from burnish.checks.guard.test_counts import (
     testing_in,
 )
 from burnish.core.change import Change, ChangedFile
-from burnish.core.check import CheckStatus, Comparison, Counts
+from burnish.core.check import CheckReport, CheckStatus, Comparison, Counts
 from burnish.core.review_checks import is_test_path
 
 Text = Callable[[str], str | None]
@@ -66,9 +66,10 @@ def thinning(change: Change, comparisons: tuple[Comparison, ...], old_text: Text
     explained_files = {loss.file for loss in hollow}
     fewer_assertions = _fewer_assertions(test_files, as_many=as_many, has_deletions=bool(deletions))
     lost_assertions = [loss for loss in fewer_assertions if loss.file not in explained_files]
-    final_pairs = [pair for one in comparisons if not _may_have_stopped(one) and (pair := _counts(one))]
-    by_count = _by_count(final_pairs, has_deletions=bool(deletions), has_skips=bool(skips))
-    return [*deletions, *skips, *hollow, *lost_assertions, *by_count, *_missing_counts(comparisons)]
+    final = [(one, pair) for one in comparisons if not _may_have_stopped(one) and (pair := _counts(one))]
+    by_count = list(_by_count([pair for _, pair in final], has_deletions=bool(deletions), has_skips=bool(skips)))
+    by_file = [loss for one, _ in final for loss in _by_file(one, change)] if not by_count else []
+    return [*deletions, *skips, *hollow, *lost_assertions, *by_count, *by_file, *_missing_counts(comparisons)]
 
 
 def lost_tests(change: Change, comparisons: tuple[Comparison, ...], old_text: Text, new_text: Text) -> list[Loss]:
@@ -151,6 +152,23 @@ def _by_count(count_pairs: list[tuple[Counts, Counts]], *, has_deletions: bool, 
                 f"At the base {before.skipped} of {before.total} tests were skipped or expected to fail, "
                 f"now {now.skipped} of {now.total}.",
             )
+
+
+def _by_file(comparison: Comparison, change: Change) -> Iterator[Loss]:
+    """Files that the change leaves as they were, and of which fewer tests run than before."""
+    if comparison.baseline is None or not comparison.report.test_files:
+        return
+    before, now = _run_by_file(comparison.baseline), _run_by_file(comparison.report)
+    for path in sorted(before.keys() - {file.old_path or file.path for file in change.files}):
+        if now[path] < before[path]:
+            yield Loss(
+                f"Fewer tests of {path} than before: {before[path]} → {now[path]}",
+                f"The change does not edit {path}. At the base {before[path]} of its tests ran, now {now[path]}.",
+            )
+
+
+def _run_by_file(report: CheckReport) -> Counter[str]:
+    return _add_up(Counter({file.path: file.run}) for file in report.test_files)
 
 
 def _missing_counts(comparisons: tuple[Comparison, ...]) -> Iterator[Loss]:
