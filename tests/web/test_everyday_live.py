@@ -434,9 +434,13 @@ def test_keys_before_a_page_is_ready_are_for_that_page(tmp_path: Path, opened: B
         page.wait_for_url(lambda url: "/t/2" in url)
         until(page, "document.activeElement.value === 'reject'")
         # the other buttons of the decision have keys, too
-        for key, value in (("F", "request_changes"), ("C", "comment"), ("A", "approve")):
+        for key, label in (("F", "Request changes"), ("C", "Comment")):
             page.keyboard.press(key)
-            until(page, f"document.activeElement.value === '{value}'")
+            until(page, "document.activeElement.id === 'gate-note'")
+            assert page.inner_text("[data-main]") == label
+            page.keyboard.press("Escape")
+        page.keyboard.press("A")
+        until(page, "document.activeElement.value === 'approve'")
         page.keyboard.press("Enter")
         page.wait_for_selector("#outcome:has-text('Approved T2')")
 

@@ -137,7 +137,8 @@ def test_a_letter_after_the_reasons_were_closed_is_a_key(opened: Browser, served
         page.keyboard.press("Escape")
         until(page, "document.activeElement.value === 'approve'")
         page.keyboard.press("F")
-        until(page, "document.activeElement.value === 'request_changes'")
+        until(page, "document.activeElement.id === 'gate-note'")
+        assert page.inner_text("[data-main]") == "Request changes"
         assert page.locator("#gate-note").input_value() == ""
 
 

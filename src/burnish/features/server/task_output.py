@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from burnish.adapters.redaction import secrets_from_environment
+from burnish.agents.steps import readable_answer
 from burnish.agents.transcript import read_rows
 from burnish.checks.evidence import MAX_FILE_BYTES, find_evidence
 from burnish.core.cost import short_cost
@@ -81,6 +82,15 @@ def piece(one: Output, offset: int) -> Chunk:
     except FileNotFoundError:
         # it is being replaced by its redacted version
         return Chunk("", max(0, offset), max(0, offset), 0)
+
+
+def readable_piece(one: Output, offset: int) -> Chunk:
+    """As `piece`, with the verdict of a reviewer in words in place of its JSON."""
+    found = piece(one, offset)
+    if not one.file.is_review:
+        return found
+    # again: in JSON, a secret may be written in escapes
+    return replace(found, text=secrets_from_environment().redact(readable_answer(found.text)))
 
 
 def transcript(home: Path, task: Task, since: int) -> list[TranscriptRow]:

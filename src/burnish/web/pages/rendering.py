@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import cache
@@ -65,7 +66,15 @@ def page(request: Request, name: str, /, *, status: int = 200, **view: Any) -> H
     projects = [] if view.get("bare") else registry.projects()
     trust_warning = registry.untrusted(view["project"]) if view.get("project") else None
     stored = {} if view.get("bare") else preferences(registry.home, person.name)
-    context = {**common, "projects": projects, "untrusted": trust_warning, "preferences": stored, **view}
+    names = [(row.key, row.name) for row in projects]
+    context = {
+        **common,
+        "projects": projects,
+        "project_names": names,
+        "untrusted": trust_warning,
+        "preferences": stored,
+        **view,
+    }
     return HTMLResponse(render(name, **context), status)
 
 
@@ -147,6 +156,15 @@ def many(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
+_LOG_COMMAND = re.compile(r"<code>burnish log \d+</code>")
+
+
+def log_link(html: Markup, url: str) -> Markup:
+    """The command that prints the log of a task as a link to the log on its page."""
+    link = Markup('<a href="{}#log">the log</a>').format(url)
+    return Markup(_LOG_COMMAND.sub(lambda _: link, html))
+
+
 def commands(text: str) -> Markup:
     """A sentence with text in backticks as code."""
     parts = str(text).split("`")
@@ -166,6 +184,7 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "words": words,
     "many": many,
     "commands": commands,
+    "log_link": log_link,
     "markdown": markdown,
     "markdown_line": markdown_line,
     "proposal": proposal,

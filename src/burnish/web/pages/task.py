@@ -26,6 +26,7 @@ from burnish.features.server.task_output import (
     outputs,
     piece,
     read_artifact_text,
+    readable_piece,
 )
 from burnish.features.tasks.inspect import artifact as artifact_bytes
 from burnish.features.tasks.inspect import base_tree, masked_line
@@ -101,7 +102,7 @@ def printed(
     offset: Annotated[int, Query(ge=-1, le=2**50)] = 0,
 ) -> dict[str, Any]:
     """A piece of the output from `offset` on; -1 starts near the end."""
-    found = piece(output(registry.home, registry.store.task(project.key, task), name), offset)
+    found = readable_piece(output(registry.home, registry.store.task(project.key, task), name), offset)
     return {"text": found.text, "start": found.offset, "next": found.next, "size": found.size}
 
 

@@ -168,14 +168,14 @@ document.addEventListener("keydown", (event) => {
 });
 
 /** A button that takes an act back, by mouse or by the key z. */
-export function undoButton(undo, end = () => {}) {
+export function undoButton(undo, end = () => {}, tell = () => toast("Undone.")) {
   const button = make("button", { type: "button", textContent: "Undo", title: "Undo (z)" });
   button.append(" ", keyMark("z"));
   button.dataset.undo = "";
-  button.addEventListener("click", () => {
+  button.addEventListener("click", async () => {
     button.remove();
     end();
-    attempt(undo);
+    if (await attempt(undo)) tell();
   });
   return button;
 }

@@ -147,12 +147,15 @@ function tellLeft(left, name) {
 
 /** One message for each task, or one for all of them: many would hide the list. */
 function tellSkipped(skipped, name) {
+  // the number is said once, and what a terminal would do next is on the page of the task
+  const why = (one) => one.why.replace(/^Task \d+ /, "it ");
+  const hint = (one) => (one.conflicts.length || /\bburnish /.test(one.hint) ? "Its page has the next step." : one.hint);
   if (skipped.length < 4) {
-    for (const one of skipped) toast(`${name}T${one.id} was skipped: ${one.why}`, { hint: one.hint, bad: true, closable: true });
+    for (const one of skipped) toast(`${name}T${one.id} was skipped: ${why(one)}`, { hint: hint(one), bad: true, closable: true });
     return;
   }
   const numbers = skipped.map((one) => `T${one.id}`).join(", ");
-  toast(`${skipped.length} tasks were skipped: ${numbers}`, { hint: `T${skipped[0].id}: ${skipped[0].why}`, bad: true, closable: true });
+  toast(`${skipped.length} tasks were skipped: ${numbers}`, { hint: `T${skipped[0].id}: ${why(skipped[0])}`, bad: true, closable: true });
 }
 
 // keys: the focused entry is the one that they are about
@@ -173,11 +176,11 @@ addKeys("Inbox", [
   { keys: ["k", "ArrowUp"], words: "entry before", run: () => walk(-1) },
   { keys: ["Enter", "o"], words: "open the task, or the first one", when: (event) => event.target.matches(".entry, body"),
     run: () => (current() ?? entries()[0])?.querySelector("h3 a")?.click() },
-  { keys: ["a"], words: "do what the button of the entry says", when: current, careful: true, needs: "reviewer",
+  { keys: ["a"], words: "do what the button of the entry says; j chooses one", when: current, careful: true, needs: "reviewer",
     run: () => [...current().querySelectorAll("[id^=do-]")].find((one) => one.offsetParent)?.click() },
   { keys: ["M"], words: "merge all verified tasks", when: () => document.getElementById("merge-all"), needs: "maintainer",
     run: () => mergeAll(document.getElementById("merge-all")) },
-  { keys: ["c"], words: "copy the command", when: current, run: () => current().querySelector("[data-copy]")?.click() },
+  { keys: ["c"], words: "copy the command of the chosen entry", when: current, run: () => current().querySelector("[data-copy]")?.click() },
 ]);
 
 keepFocusOnBack(".entry");

@@ -1,5 +1,5 @@
 // Keyboard shortcuts of every page. Pages add their own; `?` lists all of them.
-import { make } from "./burnish.js";
+import { make, toast } from "./burnish.js";
 
 const groups = new Map();
 const ROLES = ["viewer", "reviewer", "maintainer"];
@@ -42,6 +42,8 @@ document.addEventListener("keydown", (event) => {
   if (gap >= TYPING_MS) typedAt = -Infinity;
   // Escape, Enter and arrows are in no word
   if (event.key.length > 1) burst.letters = 0;
+  if (event.key === "Escape") typedAt = -Infinity;
+  if (pressesInWord(event)) return event.preventDefault();
   if (isTyping(event) || document.querySelector("dialog[open]")) return;
   if (isLetter) noteBurst(event, gap);
   const sequence = prefix ? `${prefix} ${event.key}` : event.key;
@@ -51,7 +53,7 @@ document.addEventListener("keydown", (event) => {
   // a shortcut that does not apply now shows a message, and does not begin a word
   const idle = all.find((one) => one.keys.includes(event.key));
   if (isLetter && isWord(entry, Boolean(entry || begins || idle))) {
-    dropPending();
+    dropPending(event.key);
     typedAt = performance.now();
   }
   // a sign at the end of a word that was typed outside of a field is not a shortcut either
@@ -65,8 +67,8 @@ document.addEventListener("keydown", (event) => {
     setPrefix(event.key);
     if (pending.length) wait(event, () => {});
   } else if (isLetter) {
-    if (!isInWord && idle) tellStray(idle);
-    else if (!isInWord) strayLetter();
+    if (!isInWord && idle) tellStray(event.key, idle);
+    else if (!isInWord) strayLetter(event.key);
     if (!idle || isInWord) typedAt = performance.now();
   }
 });
@@ -89,7 +91,8 @@ function noteBurst({ key, repeat, timeStamp }, gap) {
   if (gap >= TYPING_MS || isSame) Object.assign(burst, { scroll: scrollY, focus: document.activeElement });
   if (gap >= CAREFUL_MS) burst.letters = 1;
   else if (!isSame || burst.letters !== 1) burst.letters += 1;
-  Object.assign(burst, { last: key, at: timeStamp });
+  // a capital chooses the button that has the focus once more
+  Object.assign(burst, { last: key, at: timeStamp, holder: key === key.toLowerCase() ? document.activeElement : null });
 }
 
 /** True if the letter belongs to a word that must store nothing. */
@@ -98,18 +101,28 @@ function isWord(entry, isShortcut) {
   return pending.length > 0 && !isShortcut;
 }
 
-function tellStray(idle = null) {
-  document.dispatchEvent(new CustomEvent("stray-letter", { detail: idle }));
+/** A letter did nothing: `idle` is the shortcut that does not apply now. The page may have a message of its own. */
+function tellStray(key, idle = null) {
+  if (!document.dispatchEvent(new CustomEvent("stray-letter", { detail: idle, cancelable: true }))) return;
+  if (idle) toast("This key does nothing now.", { hint: `${key}: ${idle.words}.` });
+  else toast(`This page has no shortcut ${key}.`, { hint: "Press ? for the shortcuts." });
 }
 
 /** A letter without a shortcut: it was a word, so the page goes back to where it was before it. */
-function strayLetter() {
+function strayLetter(key) {
   if (burst.scroll !== scrollY || burst.focus !== document.activeElement) {
     if (burst.focus === document.body) document.activeElement.blur();
     else burst.focus.focus({ preventScroll: true });
     scrollTo({ top: burst.scroll, behavior: "instant" });
   }
-  tellStray();
+  tellStray(key);
+}
+
+/** True for the space or Enter of words that are typed while a button has the focus: it was not moved there by them. */
+function pressesInWord({ key, target }) {
+  if (key !== " " && key !== "Enter") return false;
+  const isButton = target.matches?.("button, summary, a[href]");
+  return isButton && performance.now() - burst.at < TYPING_MS && burst.holder === target;
 }
 
 function wait({ key }, run) {
@@ -118,10 +131,10 @@ function wait({ key }, run) {
   pendingTimer = setTimeout(runPending, CAREFUL_MS);
 }
 
-function dropPending() {
+function dropPending(key) {
   clearTimeout(pendingTimer);
   pending = [];
-  strayLetter();
+  strayLetter(key);
 }
 
 /** Runs the keys that wait; one that comes after the opening of a form is written into it. */

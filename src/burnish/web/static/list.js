@@ -203,17 +203,35 @@ search.addEventListener("input", () => {
 
 const current = () => document.activeElement?.closest("tbody tr");
 
-function walk(by) {
+function walk(by, isSelecting = false) {
   const all = visible();
-  const at = all.indexOf(current());
+  const old = current();
+  const at = all.indexOf(old);
   const next = all[at < 0 ? 0 : Math.min(Math.max(at + by, 0), all.length - 1)];
+  if (isSelecting) {
+    for (const row of [old, next]) if (row) select(row, true);
+    drawBulk();
+  }
   next?.focus({ preventScroll: true });
   next?.scrollIntoView({ block: "nearest" });
 }
 
+search.addEventListener("keydown", (event) => {
+  if (event.key === "Escape") {
+    // what the browser does with Escape comes too late for the URL
+    search.value = "";
+    changeFilter();
+    search.blur();
+  }
+  if (event.key !== "Enter" && event.key !== "ArrowDown") return;
+  event.preventDefault();
+  visible()[0]?.focus();
+});
+
 addKeys("List", [
   { keys: ["j", "ArrowDown"], words: "next task", run: () => walk(1) },
   { keys: ["k", "ArrowUp"], words: "task before", run: () => walk(-1) },
+  { keys: ["J", "K"], words: "select several tasks", run: (event) => walk(event.key === "J" ? 1 : -1, true) },
   { keys: ["x"], words: "select the task, or the first one", run: () => {
     if (!current()) walk(1);
     const row = current();

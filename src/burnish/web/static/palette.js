@@ -20,8 +20,8 @@ const PAGES = [
     ["Board", `/p/${project}`, "g b"],
     ["List of tasks", `/p/${project}/list`, "g l"],
     ["Statistics", `/p/${project}/stats`, "g s"],
-    ["Prompts", `/p/${project}/prompts`, ""],
-    ["Settings, doctor and cleaning", `/p/${project}/settings`, ""],
+    ["Prompts", `/p/${project}/prompts`, "g r"],
+    ...(document.body.dataset.role === "maintainer" ? [["Settings, doctor and cleaning", `/p/${project}/settings`, "g e"]] : []),
   ] : []),
 ];
 
@@ -81,8 +81,8 @@ function choices() {
   }
   document.dispatchEvent(new CustomEvent("palette", { detail: found }));
   for (const [label, path, keys] of PAGES) found.push({ label, kind: keys || "page", run: go(path) });
-  for (const option of document.querySelectorAll("#project-choice option")) {
-    found.push({ label: `Project ${option.textContent}`, kind: "project", run: go(`/p/${encodeURIComponent(option.value)}`) });
+  for (const [key, name] of JSON.parse(document.body.dataset.projects)) {
+    if (key !== project) found.push({ label: `Project ${name}`, kind: "project", run: go(`/p/${encodeURIComponent(key)}`) });
   }
   if (!labels.has("Keyboard shortcuts")) found.push({ label: "Keyboard shortcuts", kind: "?", run: showKeys });
   return found;

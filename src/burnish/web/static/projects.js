@@ -1,4 +1,5 @@
 // The list of projects: updated every few seconds while the page is visible.
+import { addKeys } from "./keys.js";
 import { api, attempt, fragment, grow, make, showWords, swap, toast } from "./burnish.js";
 
 setInterval(async () => {
@@ -16,6 +17,21 @@ setInterval(async () => {
     // no connection: keep the old list
   }
 }, 3000);
+
+const links = () => [...document.querySelectorAll("#projects > li:not([hidden]) > a")];
+
+function walk(by) {
+  const all = links();
+  const at = all.indexOf(document.activeElement?.closest("li")?.querySelector("a"));
+  all[at < 0 ? 0 : Math.min(Math.max(at + by, 0), all.length - 1)]?.focus();
+}
+
+addKeys("Projects", [
+  { keys: ["j", "ArrowDown"], words: "next project", run: () => walk(1) },
+  { keys: ["k", "ArrowUp"], words: "project before", run: () => walk(-1) },
+  // a link opens by itself
+  { keys: ["Enter"], words: "open the project", when: () => false, run: () => {} },
+]);
 
 /** Reloads the page when there is a first project. */
 async function reloadIfAny() {

@@ -22,6 +22,12 @@ function draw() {
   select.hidden = !filters.length;
 }
 
+document.addEventListener("palette", ({ detail }) => {
+  for (const [name, saved] of Object.entries(read())) {
+    detail.push({ label: `Filter ${name}`, kind: "filter", run: () => (location.search = saved) });
+  }
+});
+
 async function save() {
   if (!query()) return toast("Nothing is filtered.", { hint: "Search, or choose a status, an agent or a tag first." });
   const name = (await sure("Save this filter", "The board and the list offer it.", { yes: "Save", note: "Name", isLine: true }))?.trim();

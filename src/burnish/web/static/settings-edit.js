@@ -62,16 +62,23 @@ function openForm(cell, setting, shown) {
     buttons.push(unset);
   }
   const cancel = make("button", { type: "button", className: "plain", textContent: "Cancel" });
-  cancel.addEventListener("click", () => fillValue(form.parentElement, setting, shown));
+  const leave = () => {
+    const place = form.parentElement;
+    fillValue(place, setting, shown);
+    place.querySelector("button")?.focus();
+  };
+  cancel.addEventListener("click", leave);
   const error = make("p", { className: "error", role: "alert", hidden: true });
   form.append(input, scope, ...buttons, cancel, error);
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     save(form.parentElement, setting.key, { value: input.value, scope: scope.value });
   });
-  form.addEventListener("keydown", (event) => event.key === "Escape" && fillValue(form.parentElement, setting, shown));
+  form.addEventListener("keydown", (event) => event.key === "Escape" && leave());
   cell.replaceChildren(form);
+  input.focus();
   input.select();
+  form.scrollIntoView({ block: "nearest" });
 }
 
 /** Writes the value, or removes it with null. */

@@ -16,6 +16,7 @@ export function startForms() {
   document.addEventListener("ask", (event) => openDialog(event.detail));
   document.addEventListener("submit", submit);
   document.addEventListener("keydown", leave);
+  document.addEventListener("keydown", pressChosen);
   document.addEventListener("focusin", ({ target }) => target.form?.matches("[data-gate]") && markMainButton(target.form));
   document.addEventListener("input", (event) => {
     const box = event.target.closest(".override-reasons");
@@ -47,6 +48,28 @@ function keepOnPage(within) {
   }
 }
 
+// decisions that are mostly made with words
+const WITH_WORDS = new Set(["request_changes", "fix", "comment"]);
+
+/** Goes to a button of the decision; to the note first, if the decision may have words and none are written. */
+export function toButton(found) {
+  const { form, value } = found;
+  const takesWords = WITH_WORDS.has(value) && !form.elements.note.value.trim();
+  form.dataset.chosen = takesWords ? value : "";
+  const reasons = form.querySelector(".against");
+  if (reasons && value !== "approve") reasons.hidden = true;
+  markMainButton(form);
+  (takesWords ? form.elements.note : found).focus();
+}
+
+const hasDrafts = () => document.querySelector("[data-draft]") !== null;
+
+/** True if the choice has something to send: a note, drafts, or findings that the agent gets. */
+function hasWords({ elements, dataset }, choice) {
+  const hasFindings = choice === "request_changes" && !dataset.question && Boolean(dataset.against || Number(head().open));
+  return Boolean(elements.note?.value.trim()) || hasDrafts() || hasFindings;
+}
+
 // by form: its main button while nothing is written
 const usualChoices = new WeakMap();
 
@@ -60,7 +83,7 @@ function markMainButton(form) {
   const isOverride = form.querySelector(".against:not([hidden])") !== null;
   const sendsBack = buttons.find((one) => ["request_changes", "fix"].includes(one.value))?.value;
   const hasNote = Boolean(form.elements.note?.value.trim());
-  const main = isOverride ? "approve" : (hasNote && sendsBack) || usualChoices.get(form);
+  const main = isOverride ? "approve" : form.dataset.chosen || (hasNote && sendsBack) || usualChoices.get(form);
   for (const one of buttons) one.classList.toggle("primary", one.value === main);
   nameMainButton(form);
 }
@@ -84,12 +107,25 @@ function leave(event) {
   const form = event.key === "Escape" && event.target.closest?.("[data-gate], [data-answer]");
   if (!form) return;
   const reasons = form.querySelector(".against:not([hidden])");
-  if (!reasons) return event.target.blur();
+  if (!reasons) {
+    form.dataset.chosen = "";
+    markMainButton(form);
+    return event.target.blur();
+  }
   reasons.hidden = true;
   form.querySelector(".error").hidden = true;
   markMainButton(form);
   // keys stay keys: a letter that is pressed next must not land in the note
   if (event.target !== form.elements.note) form.querySelector("[name=choice][value=approve]").focus();
+}
+
+/** Enter in an empty note presses the button that a key has chosen. */
+function pressChosen(event) {
+  const { form, value, id } = event.target;
+  if (event.key !== "Enter" || event.shiftKey || event.ctrlKey || event.metaKey) return;
+  if (id !== "gate-note" || value || !form.dataset.chosen) return;
+  event.preventDefault();
+  form.requestSubmit(form.querySelector(`[name=choice][value=${form.dataset.chosen}]`));
 }
 
 function openDialog(name) {
@@ -184,15 +220,15 @@ async function submit(event) {
     if (!outcome) return;
     isSent = true;
     form.removeAttribute("data-touched");
+    form.dataset.chosen = "";
     dropTexts(form);
-    document.activeElement?.blur?.();
-    box?.close();
+    closeDialog(box);
     const words = `${outcome}${stillWaits(box?.id ?? event.submitter?.value)}`;
     tellOutcome(words, UNDONE[box?.id]?.() ?? null, RUNS.has(box?.id ?? form.dataset.answer) || isFixStarted);
   } catch (error) {
     if (!message) throw error;
     if (box && error.status === 409 && (await hasMoved(box))) {
-      box.close();
+      closeDialog(box);
       // the decision is below the message
       return tellOutcome(error.isDecision ? error.message : `${error.message} ${error.hint ?? ""}`.trim(), null, false, "warn");
     }
@@ -211,6 +247,13 @@ async function submit(event) {
   }
   releaseParts();
   for (const name of ["head", "gate", "story", "findings", "changes"]) refresh(name);
+}
+
+/** The button that opened the dialog is replaced in a moment, so it cannot keep the focus. */
+function closeDialog(box) {
+  document.activeElement?.blur?.();
+  box?.close();
+  if (document.activeElement?.closest("#part-head")) document.activeElement.blur();
 }
 
 /** True if the task has another status than when the dialog was opened: what the dialog asks for is refused from now on. */
@@ -296,14 +339,11 @@ async function decide(form, choice) {
   }
   const { commit, status } = form.dataset;
   const note = grounds ? "" : form.elements.note.value;
-  const hasFindings = form.dataset.against || document.querySelector("[data-draft]") || Number(head().open);
-  if (choice === "request_changes" && !note.trim() && !hasFindings) {
+  if (choice === "request_changes" && !hasWords(form, choice)) {
     form.elements.note.focus();
-    throw new Problem({ title: "No finding is open.", detail: "Write what the agent should change." });
-  }
-  if (choice === "request_changes" && form.dataset.question && !note.trim() && !document.querySelector("[data-draft]")) {
-    form.elements.note.focus();
-    throw new Problem({ title: "Your answer is empty.", detail: "Write what the reviewer asks for." });
+    throw new Problem(form.dataset.question
+      ? { title: "Your answer is empty.", detail: "Write what the reviewer asks for." }
+      : { title: "No finding is open.", detail: "Write what the agent should change." });
   }
   const isReview = ["approve", "request_changes", "comment"].includes(choice) && !form.dataset.plan;
   const answer = isReview

@@ -2,6 +2,7 @@
 import { toast } from "./burnish.js";
 import { addKeys } from "./keys.js";
 import { land } from "./task-changes.js";
+import { toButton } from "./task-forms.js";
 import { commentOn } from "./task-review.js";
 
 // where a range of lines began, while Shift is held
@@ -36,27 +37,32 @@ function button(choice) {
 
 function toChoice(choice, words) {
   const found = button(choice);
-  if (found) return found.focus();
+  if (found) return toButton(found);
   const isHere = DECISIONS.some((selector) => [...document.querySelectorAll(selector)].some(visible));
   toast(`${words} cannot be chosen now.`, { hint: isHere ? "Press a to go to what the task needs." : "No decision is needed." });
+}
+
+/** The message for letters that did nothing, where the page knows more than that. */
+function tellStray(event) {
+  const idle = event.detail;
+  const hasField = DECISIONS.some((selector) => all(selector).some((one) => one.matches("textarea, input")));
+  if (idle?.when === onChanges) toast("This key is for the changes.", { hint: "Press 2 to open them." });
+  else if (!idle && hasField) toast("No field has the focus.", { hint: "Press a to write your note." });
+  else return;
+  event.preventDefault();
 }
 
 // a task that was removed has no tabs
 const onChanges = () => document.getElementById("changes")?.hidden === false;
 
 export function startKeys() {
-  document.addEventListener("stray-letter", ({ detail: idle }) => {
-    if (idle?.when === onChanges) return toast("This key is for the changes.", { hint: "Press 2 to open them." });
-    if (idle) return toast("This key does nothing now.", { hint: `It is there to ${idle.words}.` });
-    const field = DECISIONS.map((selector) => document.querySelector(selector)).find((one) => one && visible(one));
-    if (field?.matches("textarea, input")) toast("No field has the focus.", { hint: "Press a to write your note." });
-  });
+  document.addEventListener("stray-letter", tellStray);
   document.addEventListener("keydown", leaveMenu, true);
   document.addEventListener("pointerdown", () => (beforeMenu = null));
   addKeys("Read the change", [
     { keys: ["j", "k"], words: "next or previous line", run: (event) => step(event.key === "j" ? 1 : -1), when: onChanges },
     { keys: ["J", "K"], words: "choose several lines", run: (event) => step(event.key === "J" ? 1 : -1, true), when: onChanges },
-    { keys: ["n", "p"], words: "next or previous finding", run: (event) => toFinding(event.key === "n" ? 1 : -1) },
+    { keys: ["n", "p"], words: "next or previous finding or draft", run: (event) => toFinding(event.key === "n" ? 1 : -1) },
     { keys: ["]", "["], words: "next or previous file", run: (event) => toFile(event.key === "]" ? 1 : -1), when: onChanges },
     { keys: ["c"], words: "comment on the line, or on the chosen lines", run: comment, when: onChanges, needs: "reviewer" },
     { keys: ["v"], words: "mark the file as viewed, and go to the next that is not", run: view, when: onChanges, careful: true },
@@ -100,7 +106,9 @@ function nearest(elements) {
 }
 
 function step(by, extending = false) {
-  const rows = all(".lines tr").filter(isLine);
+  // a comment is about lines of one file
+  const file = extending && currentRow()?.closest(".file");
+  const rows = all(".lines tr").filter((row) => isLine(row) && (!file || file.contains(row)));
   if (!rows.length) {
     // an open file is still being fetched
     if (all(".file").length && !all(".file[open]").length) toast("All files are folded.", { hint: "Press e to unfold a file." });
@@ -178,18 +186,20 @@ function leaveMenu(event) {
 }
 
 function toDecision() {
-  DECISIONS.map((selector) => document.querySelector(selector)).find((one) => one && visible(one))?.focus();
+  const found = DECISIONS.map((selector) => document.querySelector(selector)).find((one) => one && visible(one));
+  if (found?.form) found.form.dataset.chosen = "";
+  found?.focus();
 }
 
 function toFinding(by) {
   const isList = document.getElementById("findings")?.hidden === false;
-  const found = all(isList ? ".finding-item" : "#changes .finding:not(.draft)");
+  const found = all(isList ? ".finding-item" : "#changes .finding");
   if (!found.length) return toast(isList ? "There are no findings." : "No findings in this change.");
   const { at, isOn } = nearest(found);
   const index = isOn ? at + by : by > 0 ? at : at - 1;
   const finding = found[(index + found.length) % found.length];
-  finding.open = true;
-  finding.querySelector("summary").focus({ preventScroll: true });
+  if (finding.matches("details")) finding.open = true;
+  finding.querySelector("summary, [data-draft-edit]").focus({ preventScroll: true });
   land(finding, "center");
 }
 

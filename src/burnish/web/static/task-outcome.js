@@ -16,7 +16,7 @@ export async function tellOutcome(words, undo = null, isRun = false, tone = "") 
   box.classList.remove("bad", "warn");
   if (tone) box.classList.add(tone);
   box.replaceChildren(make("strong", { textContent: words }));
-  if (undo) box.append(undoButton(undo, () => (box.hidden = true)));
+  if (undo) box.append(undoButton(undo, () => (box.hidden = true), () => tellOutcome("Undone.")));
   box.hidden = false;
   // the form that was sent is gone: Tab goes on to the next task, not to the top of the page
   if (hadFocus || document.activeElement === document.body) box.focus({ preventScroll: true });

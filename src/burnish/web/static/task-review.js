@@ -180,6 +180,7 @@ function editDraft(box) {
 function typed(event) {
   const form = event.target.closest("[data-comment]");
   if (!form) return;
+  form.querySelector(".error").hidden = true;
   clearTimeout(saves.get(form)?.timer);
   const timer = setTimeout(() => save(form).catch(() => {}), 800);
   saves.set(form, { ...saves.get(form), timer });
@@ -198,7 +199,11 @@ async function saveNow(form) {
   if (!text.trim() || text === form.dataset.savedText) return;
   const state = form.querySelector("[data-saved]");
   if (form.dataset.draft) await api("PATCH", `${path}/draft/comments/${form.dataset.draft}`, { text });
-  else form.dataset.draft = (await api("POST", `${path}/draft/comments`, { ...JSON.parse(form.dataset.place), text })).id;
+  else {
+    form.dataset.draft = (await api("POST", `${path}/draft/comments`, { ...JSON.parse(form.dataset.place), text })).id;
+    // it is sent with the decision, which counts it
+    refresh("gate");
+  }
   form.dataset.savedText = text;
   state.textContent = "Draft saved";
 }
@@ -209,14 +214,20 @@ async function submitted(event) {
   event.preventDefault();
   const message = form.querySelector(".error");
   message.hidden = true;
-  if (!form.elements.text.value.trim()) return form.elements.text.focus();
+  const fail = (words) => {
+    showWords(message, words);
+    message.hidden = false;
+  };
+  if (!form.elements.text.value.trim()) {
+    form.elements.text.focus();
+    return fail("Your comment is empty. Write what should change here.");
+  }
   clearTimeout(saves.get(form)?.timer);
   try {
     await save(form);
     close(form);
   } catch (error) {
-    showWords(message, `${error.message} ${error.hint ?? ""}`);
-    message.hidden = false;
+    fail(`${error.message} ${error.hint ?? ""}`);
   }
 }
 

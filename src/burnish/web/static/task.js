@@ -17,8 +17,10 @@ document.addEventListener("part", ({ detail: part }) => {
   if (part.dataset.part === "findings") showFindings();
 });
 
+// addresses that leave it to the page which tab is open
+const WITHOUT_TAB = ["", "#gate", "#answer", "#override"];
 // false once a person has opened a tab: then the page opens no other one by itself
-let isTabFree = !location.hash;
+let isTabFree = WITHOUT_TAB.includes(location.hash);
 
 function showHead(part) {
   // what waits for a decision is the change
@@ -251,7 +253,7 @@ startKeys();
 startLog();
 announceParts();
 // links to the gate, to the answer and to the override are not tabs
-if (["", "#gate", "#answer", "#override"].includes(location.hash)) await open(page.dataset.opens);
+if (WITHOUT_TAB.includes(location.hash)) await open(page.dataset.opens);
 if (location.hash && (await follow(location.hash)) === false) await open(page.dataset.opens);
 page.dataset.ready = "yes";
 document.dispatchEvent(new Event("task-ready"));

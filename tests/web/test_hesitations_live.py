@@ -1,0 +1,321 @@
+"""What made a person hesitate who walked a morning with the keyboard alone: each has its test here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from testing.browser import browser, logged_in, until
+from testing.lab import Lab
+from testing.serving import Served, serving
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+pytestmark = pytest.mark.slow
+
+EXTRA = "hitl_review: every\nreview: {agents: [judge], max_cycles: 1}\n"
+# 1 gets a finding; 2, 3 and 4 are approved; 5 fails
+AUTHOR = """
+if task == "5":
+    sys.exit("the network is gone")
+pathlib.Path(f"part_{task}.py").write_text(f"def check(value):\\n    return bool(value)  # {phase} {cycle}\\n")
+pathlib.Path(f"more_{task}.py").write_text("x = 1\\n")
+"""
+JUDGE = """
+files = [str(path) for path in pathlib.Path(".").rglob("*") if path.is_file()]
+remark = {**flaw, "file": f"part_{task}.py", "line": 2, "title": "An empty value is accepted"}
+if cycle == 1 and task == "1":
+    print(verdict("changes_requested", "One value is accepted that must not be.", [remark], inspected=files))
+else:
+    print(verdict("approved", "Does what the task asks for.", inspected=files))
+"""
+
+
+@pytest.fixture(scope="module")
+def opened() -> Iterator[Browser]:
+    with browser() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    root = tmp_path_factory.mktemp("hesitations")
+    lab = Lab.make(root / "lab", author=AUTHOR, judge=JUDGE, extra=EXTRA)
+    for title in ("Round the total", "Drop the old API", "Validate the name", "Log by one logger", "Send the report"):
+        lab.add(title)
+    lab.burnish("run", "--all", "-j", "2", code=None)
+    with serving(lab) as found:
+        yield found
+
+
+@pytest.fixture
+def page(opened: Browser, served: Served) -> Iterator[Page]:
+    with logged_in(opened, served, height=720) as found:
+        yield found
+
+
+def open_task(page: Page, served: Served, number: int) -> None:
+    page.goto(f"{served.url}/p/{served.project}/t/{number}")
+    page.wait_for_selector(".task-page[data-ready]")
+    page.wait_for_selector(".lines")
+
+
+def open_page(page: Page, served: Served, path: str) -> None:
+    page.goto(f"{served.url}{path}")
+    page.wait_for_load_state("load")
+
+
+def press(page: Page, *keys: str) -> None:
+    for key in keys:
+        page.keyboard.press(key)
+
+
+def focused(page: Page, selector: str) -> None:
+    until(page, f"document.activeElement.matches({selector!r})", 20)
+
+
+# a decision
+
+
+def test_the_key_of_a_decision_with_words_leads_to_the_note(page: Page, served: Served) -> None:
+    open_task(page, served, 2)
+    press(page, "F")
+    focused(page, "#gate-note")
+    assert page.inner_text("[data-main]") == "Request changes"
+    press(page, "Escape", "C")
+    focused(page, "#gate-note")
+    page.keyboard.type("Well done.")
+    # not the button that starts the agent
+    assert page.inner_text("[data-main]") == "Comment"
+    press(page, "Control+Enter")
+    page.wait_for_selector("#outcome:has-text('Commented on T2')")
+    assert served.lab.task(2)["status"] == "waiting_approval"
+
+
+def test_the_key_a_forgets_which_button_was_chosen(page: Page, served: Served) -> None:
+    open_task(page, served, 3)
+    press(page, "C")
+    focused(page, "#gate-note")
+    press(page, "Escape", "a")
+    page.keyboard.type("Strip it.")
+    assert page.inner_text("[data-main]") == "Request changes"
+    press(page, "Control+a", "Delete")
+
+
+def test_words_that_are_typed_on_a_button_of_the_decision_do_not_press_it(page: Page, served: Served) -> None:
+    open_task(page, served, 3)
+    press(page, "A")
+    focused(page, "[value=approve]")
+    page.wait_for_timeout(800)
+    page.keyboard.type("Yes please", delay=20)
+    page.wait_for_selector(".toast:has-text('No field has the focus.')")
+    page.wait_for_timeout(300)
+    assert served.lab.task(3)["status"] == "waiting_approval"
+    assert page.input_value("#gate-note") == ""
+
+
+@pytest.mark.parametrize("key", [" ", "Enter"])
+def test_the_end_of_a_word_made_of_shortcuts_presses_no_button(page: Page, served: Served, key: str) -> None:
+    open_task(page, served, 1)
+    press(page, "R")
+    focused(page, "[value=reject]")
+    page.keyboard.type("is", delay=200)
+    press(page, key)
+    page.wait_for_timeout(300)
+    assert served.lab.task(1)["status"] == "waiting_approval"
+    assert not page.is_visible("#outcome")
+    # options of the diff, as before
+    page.keyboard.type("is", delay=200)
+    page.wait_for_timeout(200)
+
+
+def test_undo_reports_that_it_was_done(page: Page, served: Served) -> None:
+    open_task(page, served, 1)
+    press(page, "n")
+    page.wait_for_timeout(200)
+    press(page, "w")
+    page.wait_for_selector("#waive[open]")
+    page.keyboard.type("A blank is fine.")
+    press(page, "Control+Enter")
+    page.wait_for_selector("#outcome:has-text('Waived F1.')")
+    page.wait_for_timeout(200)
+    press(page, "z")
+    page.wait_for_selector("#outcome:has-text('Undone.')")
+
+
+def test_enter_goes_on_after_a_merge(page: Page, served: Served) -> None:
+    open_task(page, served, 4)
+    press(page, "A", "Enter")
+    page.wait_for_selector("#outcome:has-text('Approved T4')")
+    page.wait_for_selector("#act-merge")
+    press(page, "a", "Enter")
+    page.wait_for_selector("#merge[open]")
+    press(page, "Enter")
+    page.wait_for_selector("#outcome:has-text('Merged T4.') #next-entry", timeout=60_000)
+    focused(page, "#outcome")
+    press(page, "Enter")
+    page.wait_for_url(lambda url: "/t/4" not in url)
+
+
+# comments
+
+
+def test_an_empty_comment_says_what_is_missing(page: Page, served: Served) -> None:
+    open_task(page, served, 3)
+    press(page, "c", "Control+Enter")
+    page.wait_for_selector(".comment-form .error:has-text('Your comment is empty.')")
+    page.keyboard.type("x")
+    assert not page.is_visible(".comment-form .error")
+    press(page, "Backspace", "Escape")
+
+
+def test_a_comment_that_is_being_written_counts_for_the_decision_and_is_found_again(page: Page, served: Served) -> None:
+    open_task(page, served, 3)
+    press(page, "c")
+    page.keyboard.type("Why not one line?")
+    page.wait_for_selector("#draft-count:has-text('1 draft comment')")
+    press(page, "Control+Enter")
+    page.wait_for_selector(".draft:has-text('Why not one line?')")
+    press(page, "]", "n")
+    focused(page, "[data-draft-edit]")
+    press(page, "Tab", "Enter")
+    page.wait_for_selector("#outcome:has-text('Your comment was deleted.')")
+
+
+def test_lines_of_a_comment_are_chosen_within_one_file(page: Page, served: Served) -> None:
+    open_task(page, served, 3)
+    press(page, "j", "J", "J", "J", "J")
+    until(page, "document.querySelectorAll('.lines tr.chosen').length > 0")
+    files = page.evaluate(
+        "new Set([...document.querySelectorAll('tr.chosen')].map((one) => one.closest('.file').id)).size"
+    )
+    assert files == 1
+    assert page.evaluate("document.activeElement.closest('.file').id") == "file-0"
+
+
+# keys of every page
+
+
+@pytest.mark.parametrize(
+    ("path", "key", "words"),
+    [
+        ("/inbox", "a", "a: do what the button of the entry says; j chooses one."),
+        ("/inbox", "q", "This page has no shortcut q."),
+        ("/projects", "b", "This page has no shortcut b."),
+    ],
+)
+def test_a_key_without_effect_says_so_on_every_page(
+    page: Page, served: Served, path: str, key: str, words: str
+) -> None:
+    open_page(page, served, path)
+    press(page, key)
+    page.wait_for_selector(f".toast:has-text({words!r})")
+
+
+def test_escape_ends_a_mistyped_word(page: Page, served: Served) -> None:
+    open_page(page, served, "/inbox")
+    press(page, "q", "Escape", "j")
+    focused(page, ".entry")
+
+
+def test_settings_and_prompts_have_keys_and_projects_are_in_the_palette(page: Page, served: Served) -> None:
+    open_page(page, served, f"/p/{served.project}")
+    press(page, "g", "e")
+    page.wait_for_url("**/settings")
+    page.wait_for_load_state("load")
+    press(page, "g", "r")
+    page.wait_for_url("**/prompts")
+    open_page(page, served, "/all")
+    press(page, "Control+k")
+    page.wait_for_selector("#palette [role=option]:has-text('Project repo')")
+
+
+def test_projects_are_walked_by_keys(page: Page, served: Served) -> None:
+    open_page(page, served, "/projects")
+    press(page, "j")
+    focused(page, "#projects a")
+    press(page, "Enter")
+    page.wait_for_url(f"**/p/{served.project}")
+
+
+# the list
+
+
+def test_tasks_of_the_list_are_selected_and_found_by_keys(page: Page, served: Served) -> None:
+    open_page(page, served, f"/p/{served.project}/list")
+    press(page, "j", "J", "J")
+    page.wait_for_selector("#selected:has-text('3 tasks selected')")
+    press(page, "/")
+    page.keyboard.type("name")
+    until(page, "document.querySelectorAll('tbody tr:not([hidden])').length === 1")
+    press(page, "Enter")
+    focused(page, "tbody tr")
+    press(page, "/", "Escape")
+    until(page, "document.querySelectorAll('tbody tr:not([hidden])').length === 5")
+    press(page, "j")
+    focused(page, "tbody tr")
+    assert "q=" not in page.url
+    press(page, "Control+k")
+    page.wait_for_selector("#palette [role=option]:has-text('Sort by status')")
+
+
+def test_a_saved_filter_is_chosen_in_the_palette(page: Page, served: Served) -> None:
+    open_page(page, served, f"/p/{served.project}/list?q=name")
+    page.click("#save-filter")
+    page.keyboard.type("Names")
+    press(page, "Enter")
+    page.wait_for_selector(".toast:has-text('was saved')")
+    open_page(page, served, f"/p/{served.project}")
+    press(page, "Control+k")
+    page.keyboard.type("filter names")
+    press(page, "Enter")
+    page.wait_for_url("**?q=name")
+
+
+# settings and logs
+
+
+def test_a_setting_that_the_palette_changes_is_in_view_and_escape_keeps_the_focus(page: Page, served: Served) -> None:
+    open_page(page, served, f"/p/{served.project}/settings")
+    page.wait_for_selector("tr[data-key='budget.task_usd'] button")
+    press(page, "End")
+    press(page, "Control+k")
+    page.keyboard.type("change budget.task_usd")
+    press(page, "Enter")
+    focused(page, ".value-form input")
+    top = "document.activeElement.getBoundingClientRect().top"
+    until(page, f"{top} >= 0 && {top} < innerHeight")
+    press(page, "Escape")
+    focused(page, "button[aria-label='Change budget.task_usd']")
+
+
+def test_a_failed_task_leads_to_its_log(page: Page, served: Served) -> None:
+    open_page(page, served, "/inbox")
+    entry = page.locator(".entry", has_text="the network is gone")
+    assert "burnish log" not in entry.inner_text().replace("Copy command", "")
+    entry.get_by_role("link", name="the log").click()
+    page.wait_for_selector("#log:not([hidden])")
+
+
+def test_the_log_has_the_verdict_in_words(page: Page, served: Served) -> None:
+    page.goto(f"{served.url}/p/{served.project}/t/1#log")
+    page.wait_for_selector("#output pre:has-text('Verdict changes_requested: One value is accepted that must not be.')")
+    assert "burnish-verdict" not in page.inner_text("#output")
+
+
+def test_an_answer_shows_the_key_that_sends_it(page: Page, served: Served) -> None:
+    open_task(page, served, 2)
+    press(page, "R", "Enter")
+    page.wait_for_selector("#answer-send:has-text('Ctrl Enter')")
+
+
+def test_enter_in_the_empty_note_presses_the_chosen_button(page: Page, served: Served) -> None:
+    open_task(page, served, 3)
+    press(page, "F")
+    focused(page, "#gate-note")
+    press(page, "Enter")
+    page.wait_for_selector("[data-gate] .error:has-text('No finding is open.')")
+    assert page.input_value("#gate-note") == ""
