@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -206,5 +207,20 @@ def test_escape_that_is_typed_before_the_box_is_there_closes_it(tmp_path: Path) 
         # the key behind it is one for the screen
         await screen.until("by judge")
         assert not screen.app.screen.is_modal
+
+    on_screen(lab, act, size=WIDE)
+
+
+def test_next_that_is_pressed_before_the_inbox_is_read_leads_there_when_it_is(tmp_path: Path) -> None:
+    lab = at_the_gate(tmp_path, count=2)
+
+    async def act(screen: Screen) -> None:
+        screen.app.board = replace(screen.app.board, has_inbox=False)
+        await screen.press("n")
+        await screen.until("Reading the inbox…")
+        screen.app._load_state()
+        await screen.until("T2 Add division 2")
+        await screen.until(lambda: screen.app.number == 2)
+        assert "Reading the inbox…" not in screen.text
 
     on_screen(lab, act, size=WIDE)

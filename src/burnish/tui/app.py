@@ -142,8 +142,12 @@ class BurnishTui(ProjectScreen):
     def action_next(self) -> None:
         """The next entry of the inbox after the one on the screen; in a list that hides it, the selected one."""
         ids = self.waiting_ids
+        if not self.board.has_inbox:
+            self.say("Reading the inbox…", style="dim", is_brief=True)
+            self.is_next_wanted = True
+            return
         if not ids:
-            self.say("Nothing waits for you." if self.board.has_inbox else "The inbox is not read yet.")
+            self.say("Nothing waits for you.")
             return
         # a task that was decided may be back already, at another place: go on from where it was
         is_seen = self.pane.display and self.view != "live"

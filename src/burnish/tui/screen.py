@@ -132,6 +132,8 @@ class ProjectScreen(App[str]):
         # the change on the page, the files of it that are being marked as viewed, and the line to go to then
         self.diff: Diff | None = None
         self.marked: set[int] = set()
+        # the key for the next task was pressed before the inbox was read, and no other key since
+        self.is_next_wanted = False
         # the file that marking one has led to
         self.left_at: int | None = None
         self.next_line = ""
@@ -247,6 +249,10 @@ class ProjectScreen(App[str]):
         """Whether its parts are there: not before they are made, nor while the screen is closed."""
         return bool(self.screen_stack and self.query("#task-head") and self.query("#keys"))
 
+    def action_next(self) -> None:
+        """Go to the next task that needs the person."""
+        raise NotImplementedError
+
     def _draw_bars(self) -> None:
         if not self.is_open:
             return
@@ -347,6 +353,8 @@ class ProjectScreen(App[str]):
         """What a message is not needed for any more, when the person goes on, has its row again."""
         goes_on = isinstance(event, events.Key | events.MouseScrollDown | events.MouseScrollUp)
         # a key for a box is about the box: what was said behind it was not read yet
+        if goes_on:
+            self.is_next_wanted = False
         if self._is_brief and goes_on and not self.screen.is_modal:
             self.call_if_open(self.say, "")
         if isinstance(event, events.Key) and not event.is_forwarded:
@@ -450,6 +458,9 @@ class ProjectScreen(App[str]):
         self._draw_live()
         self._load_details()
         self._say_end()
+        if self.is_next_wanted:
+            self.is_next_wanted = False
+            self.action_next()
 
     def _say_end(self) -> None:
         """Say how runs ended that acts have started; of a task that is not on the screen until the next key."""
