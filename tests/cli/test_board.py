@@ -106,6 +106,14 @@ def test_a_long_title_gives_way_to_what_happened() -> None:
     assert "…" in line and line.endswith("review: passed   $0.42")
 
 
+def test_one_long_line_does_not_shorten_the_titles_of_all_others() -> None:
+    long = replace(X, spec=Spec("Validate the field email"), overrides=1, open_findings=12, reason=Reason.MAX_CYCLES)
+    short = replace(X, spec=Spec("Validate the field street"), final_verdict=None, cost_usd=0.0)
+    lines = drawn([long, short, short], room=80)
+    assert "Validate the field email" in lines[0] and "Validate the field stre…" in lines[1]
+    assert all(width(line) <= 80 for line in lines)
+
+
 def test_a_title_keeps_a_part_of_the_line_however_much_happened() -> None:
     spec = Spec("Round the totals of all orders")
     (line,) = drawn([replace(X, spec=spec, overrides=1, open_findings=12, reason=Reason.MAX_CYCLES)], room=80)

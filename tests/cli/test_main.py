@@ -163,6 +163,15 @@ def test_wrong_usage_is_two_lines_and_exit_code_2(argv: list[str], what: str, ca
     assert second.startswith("   do: ")
 
 
+@pytest.mark.parametrize("choice", ["approve", "reject", "fix", "skip"])
+def test_a_decision_that_is_typed_as_a_command_leads_to_decide(choice: str, capsys: Capture) -> None:
+    assert main([choice, "2"]) == 2
+    first, second = capsys.readouterr().err.splitlines()
+    # `improve`, which is similar to `approve`, would start a run
+    assert first == f"error: No such command '{choice}'."
+    assert second == f"   do: Decide on a task with `burnish decide ID {choice}`."
+
+
 @pytest.mark.parametrize("error", [BurnishError, BadInput, Refused])
 def test_an_error_the_user_can_fix_keeps_its_exit_code(
     error: type[BurnishError], monkeypatch: pytest.MonkeyPatch, capsys: Capture

@@ -20,7 +20,8 @@ from burnish.errors import BadInput
 from burnish.features.run.detach import RunProcess, ScreenRun
 from burnish.tui import pages
 from burnish.tui.dialogs import Choice, ChooseDialog, NoticeDialog
-from burnish.tui.lines import Bar, BarItem, ShownLine
+from burnish.tui.fields import Bar, BarItem
+from burnish.tui.lines import ShownLine
 from burnish.tui.panes import TaskPane
 from burnish.tui.project import TaskDetails
 from burnish.views.task_page.story import CycleStory, Moment
@@ -56,7 +57,7 @@ def test_spaces_that_are_typed_fast_belong_to_the_explanation(tmp_path: Path) ->
         await screen.until("it is old")
         assert "[x]" not in screen.text
         await screen.press("escape", "a")
-        await screen.until_focused("questions")
+        await screen.until_focused("note")
         screen.app.post_message(events.Paste("a text that is pasted"))
         await screen.until("a text that is pasted")
 
@@ -437,9 +438,9 @@ def test_the_palette_finds_commands_by_their_names_alone(tmp_path: Path) -> None
         await screen.until("Blocks the task; nothing is merged.")
         # it cannot be merged: another command must not be there in its place
         await screen.type("merge")
-        await screen.until("Nothing matches.")
+        await screen.until("Nothing that is possible now matches.")
         await screen.press("enter")
-        assert "Type" not in screen.text and "Nothing matches." in screen.text
+        assert "Type" not in screen.text and "Nothing that is possible now matches." in screen.text
 
     on_screen(lab, act, size=WIDE)
 
@@ -450,8 +451,8 @@ def test_a_question_with_more_lines_than_rows_says_how_many_are_missing(tmp_path
     async def act(screen: Screen) -> None:
         words = "\n".join(f"line {number}" for number in range(30))
         screen.app.push_screen(ChooseDialog("Merge all", [Choice("yes", "Merge all", "y")], words))
-        await screen.until("and 16 more")
-        assert "line 13" in screen.text and "line 14" not in screen.text and "y       Merge all" in screen.text
+        await screen.until("and 17 more")
+        assert "line 12" in screen.text and "line 13" not in screen.text and "y       Merge all" in screen.text
 
     on_screen(lab, act)
 
@@ -564,7 +565,7 @@ print(verdict("changes_requested", "not yet", flaws))
         await screen.until("F1 ")
         marked = screen.app.pane.marked_finding.removeprefix("finding:")
         await screen.press("enter")
-        await screen.until(f"Waive {marked}:")
+        await screen.until(f"Waive {marked} of T1:")
         await screen.press("escape", "w")
         await screen.until_focused("search")
         await screen.type("number 9")

@@ -186,6 +186,18 @@ def test_agents_at_work_are_shown_side_by_side(lab: Lab) -> None:
         on_screen(lab, act, size=(200, 50))
 
 
+def test_the_end_of_a_run_that_another_process_started_is_said(lab: Lab) -> None:
+    with at_work(lab), Store.open(Path(lab.env["BURNISH_HOME"])) as store:
+        key = store.projects()[0].key
+
+        async def act(screen: Screen) -> None:
+            await screen.until("3 Live 2")
+            boards.move(store, key, 10, Status.FAILED, error="AGENT_FAILED")
+            await screen.until("Task 10 failed.")
+
+        on_screen(lab, act, size=(140, 40))
+
+
 def test_a_window_of_an_agent_at_work_shows_the_end_of_what_it_said(lab: Lab) -> None:
     with at_work(lab) as say:
         for number in range(60):

@@ -19,6 +19,7 @@ from typer.core import TyperGroup
 from burnish.cli.output import complain
 from burnish.cli.parameters import SHARED, Option, declared
 from burnish.cli.session import SESSION
+from burnish.errors import BadInput
 
 Groups = Mapping[str, Mapping[str, str]]
 
@@ -99,11 +100,22 @@ def summary(command: Any) -> str:
     return str(command.help).partition("\n")[0].rstrip(".")
 
 
+# what people type as verbs of their own
+_DECISIONS = ("approve", "reject", "fix", "skip")
+
+
 def _group_class(groups: Groups) -> type[TyperGroup]:
     longest_verb = max(len(verb) for verbs in groups.values() for verb in verbs)
 
     class VerbGroup(TyperGroup):
         """Lists the verbs in their groups."""
+
+        def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+            if args[0] in _DECISIONS and not ctx.resilient_parsing:
+                # the most similar verb of `approve` is `improve`, which starts a run
+                hint = f"Decide on a task with `burnish decide ID {args[0]}`."
+                raise BadInput(f"No such command '{args[0]}'.", hint=hint)
+            return super().resolve_command(ctx, args)
 
         def format_commands(self, ctx: Any, formatter: Any) -> None:
             for group, verbs in groups.items():

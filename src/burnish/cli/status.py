@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 _LEAST_TITLE = 12
 # of the columns, however much is told behind it
 _TITLE_SHARE = 0.2
+# where most lines leave room for it, so that similar titles can be told apart
+_WIDE_TITLE_SHARE = 0.3
 NO_TASKS = 'No tasks yet. Add one: burnish add "TITLE"'
 
 
@@ -235,11 +237,17 @@ def board(lines: Sequence[StatusLine], *, room: int, colour: bool) -> list[str]:
     states = max([10, *(len(line.status) for line in lines if line.words[:1] not in ("", "("))])
     tails = [f"{line.status:<{states}} {line.words}".rstrip() for line in lines]
     signs = max((len(mark(line.mark)) for line in lines), default=1)
+    tail_widths = sorted(map(width, tails)) or [0]
     tail_room = room - (2 + signs + 1 + ids + 1 + 3)
     wide = min(
         MAX_TITLE_LENGTH,
         max(map(width, titles), default=0),
-        max(_LEAST_TITLE, int(room * _TITLE_SHARE), tail_room - max(map(width, tails), default=0)),
+        max(
+            _LEAST_TITLE,
+            int(room * _TITLE_SHARE),
+            tail_room - tail_widths[-1],
+            min(int(room * _WIDE_TITLE_SHARE), tail_room - tail_widths[len(tail_widths) // 2]),
+        ),
     )
     return [
         f"{_sign(line, signs, colour)} {line.id:>{ids}} {pad(cut(title, wide), wide)}   "

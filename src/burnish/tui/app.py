@@ -20,21 +20,23 @@ from burnish.tui.acts import (
     Order,
     act_for_key,
     acts_of,
-    carry_out,
     key_of,
     keys_of,
     label_of,
     opposite,
-    review_in_editor,
-    stands,
+    why_not,
 )
-from burnish.tui.lines import FilterField, LineView, PickList, SearchField
+from burnish.tui.fields import FilterField, SearchField
+from burnish.tui.lines import LineView, PickList
+from burnish.tui.orders import carry_out, review_in_editor
 from burnish.tui.panes import TAB_KEYS, TABS, LivePane
 from burnish.tui.project import START_SECONDS
 from burnish.tui.screen import READING, ProjectScreen, viewed_files
 
 if TYPE_CHECKING:
+    from burnish.core.task import Task
     from burnish.tui.project import TaskDetails
+    from burnish.views.diff import FileDiff
 
 # the cursor rests on a task for so long before it is read, and the old one is shown for so long
 _REST_SECONDS = 0.06
@@ -140,8 +142,12 @@ class BurnishTui(ProjectScreen):
     def action_next(self) -> None:
         """The next entry of the inbox after the one on the screen; in a list that hides it, the selected one."""
         ids = self.waiting_ids
+        if not self.board.has_inbox:
+            self.say("Reading the inbox…", style="dim", is_brief=True)
+            self.is_next_wanted = True
+            return
         if not ids:
-            self.say("Nothing waits for you." if self.board.has_inbox else "The inbox is not read yet.")
+            self.say("Nothing waits for you.")
             return
         # a task that was decided may be back already, at another place: go on from where it was
         is_seen = self.pane.display and self.view != "live"
@@ -198,6 +204,10 @@ class BurnishTui(ProjectScreen):
             return
         task = self.details.task
         numbers = viewed_files(self.diff, self.data.viewed(task)) | self.marked
+        marked_file = self.pane.marked_file
+        if marked_file in numbers and marked_file != self.left_at and not self.next_line:
+            self._unfold(task, self.diff.files[marked_file or 0])
+            return
         kind, _, place = self.next_line.partition(":")
         first = int(place) if kind == "file" else self.pane.file_number
         file = next((one for one in self.diff.files[first:] if one.number not in numbers), None)
@@ -208,13 +218,21 @@ class BurnishTui(ProjectScreen):
             return
         order = Order("viewed", task.id, text=f"{file.path}\n{file.file.new_blob}")
         self.marked.add(file.number)
-        self.next_line = f"file:{min(file.number + 1, len(self.diff.files) - 1)}"
+        following = (one.number for one in self.diff.files[file.number + 1 :] if one.number not in numbers)
+        self.left_at = next(following, min(file.number + 1, len(self.diff.files) - 1))
+        self.next_line = f"file:{self.left_at}"
         about = f"{len(numbers) + 1} of {len(self.diff.files)}."
         self._in_background(lambda: carry_out(self.data.start, order), partial(self._take_viewed, order, about), "act")
 
+    def _unfold(self, task: Task, file: FileDiff) -> None:
+        """Show a file again that was viewed, and stay at it."""
+        order = Order("unviewed", task.id, text=f"{file.path}\n{file.file.new_blob}")
+        self.left_at, self.next_line = file.number, f"file:{file.number}"
+        self._in_background(lambda: carry_out(self.data.start, order), partial(self._take_viewed, order, ""), "act")
+
     def _take_viewed(self, order: Order, about: str, words: str) -> None:
-        self.undo_order = replace(order, act="unviewed")
-        self.say(f"{words} {about}", "z: undo", "green", is_brief=True)
+        self.undo_order = replace(order, act="unviewed" if order.act == "viewed" else "viewed")
+        self.say(f"{words} {about}".rstrip(), "z: undo", "green", is_brief=True)
         self._draw_page()
 
     def action_turn(self, step: int) -> None:
@@ -222,6 +240,7 @@ class BurnishTui(ProjectScreen):
         self.action_tab(names[(names.index(self.pane.tab) + step) % len(names)])
 
     def action_jump(self, step: int, prefix: str) -> None:
+        self.left_at = None
         if self.is_diff_awaited:
             self.say("The diff is not read yet.", is_brief=True)
         elif self.details and not self.pane.page.next_key(step, prefix):
@@ -263,11 +282,20 @@ class BurnishTui(ProjectScreen):
             self.say("")
         elif self.is_diff_awaited:
             self.say("The diff is not read yet.")
-        elif not count:
-            self.say("No line has these words.", style="yellow")
         else:
-            self.say(f"{number} of {count} line{'s' * (count != 1)}")
+            words = f"{number} of {count} line{'s' * (count != 1)}" if count else "No line has these words."
+            folded = self._folded_lines(field.value)
+            more = f"{folded} more in viewed files, which are folded: after [ or ] V unfolds one." if folded else ""
+            self.say(words, more, "" if count else "yellow")
         self.pane.show_tabs()
+
+    def _folded_lines(self, words: str) -> int:
+        """How many lines of viewed files have the words."""
+        if not self.details or self.pane.tab != "diff" or not self.diff or self.view == "live":
+            return 0
+        numbers = viewed_files(self.diff, self.data.viewed(self.details.task))
+        blocks = (block for number in numbers for block in self.diff.files[number].blocks)
+        return sum(words.casefold() in line.text.casefold() for block in blocks for line in block.lines)
 
     def action_end_search(self) -> None:
         self.query_one("#find", SearchField).close()
@@ -365,7 +393,7 @@ class BurnishTui(ProjectScreen):
             self._refuse(key, self.details)
 
     def _refuse(self, key: str, details: TaskDetails) -> None:
-        what = f"{key}: not possible while the task {stands(details.task.status)}."
+        what = why_not(key, details)
         possible = "Possible: " + ", ".join(f"{one} {label}" for one, label in keys_of(details)) + "."
         if key in KEYS_WITH_TEXT:
             # the text may be typed already: its letters are keys, too
@@ -388,11 +416,18 @@ class BurnishTui(ProjectScreen):
         self._wait_to_act(key, READING)
 
     def _wait_to_act(self, key: str, words: str) -> None:
-        """Do it when the task is read; what is typed meanwhile does nothing."""
-        from burnish.tui.dialogs import NoticeDialog
+        """Do it when the task is read; what is typed meanwhile is the beginning of the text that it asks for."""
+        from burnish.tui.dialogs import Dialog, NoticeDialog
 
-        self.notice = NoticeDialog(words)
-        self.push_screen(self.notice, lambda answer: self.action_act(key) if answer else None)
+        self.notice = notice = NoticeDialog(words, is_waiting=True)
+
+        def act(answer: str | None) -> None:
+            if answer:
+                self.action_act(key)
+                if isinstance(self.screen, Dialog) and key in KEYS_WITH_TEXT:
+                    self.screen.text += notice.text
+
+        self.push_screen(notice, act)
 
     def begin(self, act: str) -> None:
         """Ask what the act needs, then do it."""
@@ -403,13 +438,14 @@ class BurnishTui(ProjectScreen):
         elif self.details:
             task = self.details.task
             first = self.pane.marked_finding.removeprefix("finding:")
-            ask(self, act, self.details, lambda order: self._order(order, opposite(order, task)), first)
+            then = lambda order: self._order(order, opposite(order, task))  # noqa: E731
+            ask(self, act, self.details, then, self.unsent, first)
 
     def _order(self, order: Order, undo: Order | None = None) -> None:
         self.pending.append(order.act)
         # a merge of all of them is not about the task on the screen
         self.acted_on = self.number if order.act == "merge-all" else order.task
-        self.undo_order = None
+        self.undo_order, self.last_label = None, order.label
         self.awaited.discard(order.task)
         about = "each task in turn" if order.act == "merge-all" else f"task {order.task}"
         self.say(f"{order.label}: {about}…", style="dim")
@@ -426,6 +462,8 @@ class BurnishTui(ProjectScreen):
 
         words, error = "", None
         with self.suspend():
+            # on the screen again when the editor has closed, until what was written is read
+            print("burnish reads your review when the editor is closed.", flush=True)
             # textual takes the terminal back only if nothing is raised here
             try:
                 words = review_in_editor(self.data.start, number)
@@ -451,7 +489,7 @@ class BurnishTui(ProjectScreen):
         if self.pending:
             self._say_busy()
         elif not entries:
-            self.say("No task is ready to be merged.")
+            self.say("No task is ready to be merged.", is_brief=True)
         else:
             ask_to_merge_all(self, entries, self._order)
 
@@ -459,8 +497,10 @@ class BurnishTui(ProjectScreen):
         """Take the last act back, if the server can."""
         if self.undo_order:
             self._order(self.undo_order)
+            self.last_label = ""
         else:
-            self.say("There is no act that can be undone.", is_brief=True)
+            last = f"{self.last_label} cannot be undone." if self.last_label else "There is no act that can be undone."
+            self.say(last, is_brief=True)
 
     def _carry_out(self, order: Order) -> str:
         words = ""

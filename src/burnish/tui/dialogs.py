@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from functools import partial
+from math import isfinite
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from textual import events, on
 from textual.app import App, ComposeResult
@@ -18,7 +20,7 @@ from textual.widgets import Input, Static, TextArea
 from burnish.core.override import QUESTIONS, OverrideReasons, override_reasons
 from burnish.core.status import Status
 from burnish.errors import BadInput
-from burnish.tui.acts import Order, label_of, opposite, question_of
+from burnish.tui.acts import Order, label_of, opposite, question_of, what_reasons_are_for
 from burnish.tui.lines import LineView, PickList, ShownLine, message_line, plain, prose, styled
 
 if TYPE_CHECKING:
@@ -62,6 +64,9 @@ class Dialog(ModalScreen[T | None], Generic[T]):
         self.heading, self.words = title, words
         # what a field for a text begins with
         self.text = ""
+        # what was typed into such boxes before Esc, by their titles
+        self.unsent: dict[str, str] = {}
+        self._first_text = ""
         self._is_answered = False
 
     def compose(self) -> ComposeResult:
@@ -129,14 +134,32 @@ class Dialog(ModalScreen[T | None], Generic[T]):
 
     def take_typed(self, event: events.Key) -> None:
         """A letter that was typed before the box was there belongs to its text. Enter sends nothing that early."""
-        if event.character and event.is_printable:
+        if self._is_answered:
+            self.app.post_message(events.Key(event.key, event.character))
+        elif event.key == "escape":
+            self._is_answered = True
+            # when it is there: only then it can be closed
+            self.call_later(self._close)
+        elif event.character and event.is_printable:
             if area := next(iter(self.query(NoteArea)), None):
                 area.insert(event.character)
             else:
                 self.text += event.character
 
+    def _close(self) -> None:
+        self.dismiss(None)
+
     def action_leave(self) -> None:
+        area = next(iter(self.query(NoteArea)), None)
+        if area and area.text.strip() and area.text != self._first_text:
+            self.unsent[self.heading] = area.text
         self.answer(None)
+
+    def begin_with_unsent(self, unsent: dict[str, str]) -> Self:
+        """Begin with what was typed into such a box before, and keep there what Esc leaves behind."""
+        self._first_text, self.unsent = self.text, unsent
+        self.text = unsent.pop(self.heading, self.text)
+        return self
 
 
 class ChooseDialog(Dialog[str]):
@@ -150,6 +173,12 @@ class ChooseDialog(Dialog[str]):
         if self.is_searchable:
             yield Input(placeholder="Type to search", id="search")
         yield PickList(id="choices", is_short=not self.is_searchable)
+        if not self.is_searchable:
+            yield Static(styled(self._keys_words(), "dim"), id="hint")
+
+    def _keys_words(self) -> str:
+        keys = " or ".join(one.key for one in self.choices if one.key)
+        return f"{f'Press {keys}.' if keys else 'Enter chooses.'} Esc cancels."
 
     def on_mount(self) -> None:
         super().on_mount()
@@ -164,7 +193,9 @@ class ChooseDialog(Dialog[str]):
         found = [one for one in self.choices if all(word in one.label.lower() for word in words)]
         has_key_column = any(one.key for one in self.choices)
         lines = [one.line(has_key_column=has_key_column) for one in found]
-        self.query_one("#choices", PickList).show(lines or [ShownLine(styled("  Nothing matches.", "dim"))])
+        self.query_one("#choices", PickList).show(
+            lines or [ShownLine(styled("  Nothing that is possible now matches.", "dim"))]
+        )
 
     @on(Input.Changed)
     def _search(self, event: Input.Changed) -> None:
@@ -190,9 +221,12 @@ class ChooseDialog(Dialog[str]):
         if choice and not self.is_searchable:
             self.answer(choice.value)
             return True
-        if event.is_printable and event.key not in _MOVES and any(one.value == "no" for one in self.choices):
-            # a text was meant for another box: the Enter after it must not decide
-            self.query_one("#choices", PickList).move_to("no")
+        if event.is_printable and event.key not in _MOVES and not self.is_searchable:
+            words = f"{event.character} answers nothing here. {self._keys_words()}"
+            self.query_one("#hint", Static).update(styled(words, "yellow"))
+            if any(one.value == "no" for one in self.choices):
+                # a text was meant for another box: the Enter after it must not decide
+                self.query_one("#choices", PickList).move_to("no")
         return False
 
 
@@ -216,18 +250,29 @@ class NoteArea(TextArea):
 
 
 _SEND = "Enter sends · Ctrl-J new line · Esc cancels"
+_SEND_NOTE = f"{_SEND}, and keeps the text"
 
 
 class NoteDialog(Dialog[str]):
     """A text of a person."""
 
-    def __init__(self, title: str, words: str = "", *, text: str = "", is_required: bool = False) -> None:
+    def __init__(
+        self,
+        title: str,
+        words: str = "",
+        *,
+        text: str = "",
+        is_required: bool = False,
+        problem_of: Callable[[str], str] = lambda text: "",
+    ) -> None:
         super().__init__(title, words)
         self.text, self.is_required = text, is_required
+        # why a text cannot be taken; "" if it can
+        self.problem_of = problem_of
 
     def body(self) -> Iterable[Widget]:
         yield NoteArea(self.text, soft_wrap=True, tab_behavior="focus", id="note")
-        yield Static(styled(_SEND, "dim"), id="hint")
+        yield Static(styled(_SEND_NOTE, "dim"), id="hint")
 
     def on_mount(self) -> None:
         super().on_mount()
@@ -237,15 +282,16 @@ class NoteDialog(Dialog[str]):
 
     @on(NoteArea.Changed)
     def _hint(self) -> None:
-        self.query_one("#hint", Static).update(styled(_SEND, "dim"))
+        self.query_one("#hint", Static).update(styled(_SEND_NOTE, "dim"))
 
     @on(NoteArea.Sent)
     def _send(self) -> None:
         text = self.query_one("#note", NoteArea).text
-        if self.is_required and not text.strip():
-            self.query_one("#hint", Static).update(styled("A text is needed. Esc cancels.", "yellow"))
-            return
-        self.answer(text)
+        problem = "A text is needed." if self.is_required and not text.strip() else self.problem_of(text)
+        if problem:
+            self.query_one("#hint", Static).update(styled(f"{problem} Esc cancels.", "yellow"))
+        else:
+            self.answer(text)
 
 
 class CheckList(PickList):
@@ -321,12 +367,22 @@ class ReasonsDialog(Dialog[OverrideReasons]):
 
 
 class NoticeDialog(Dialog[str]):
-    """Takes every key until Enter or Esc, or until it is dismissed: nothing that is typed meanwhile acts."""
+    """Takes every key until Enter or Esc, or until it is dismissed: no key that is typed meanwhile acts."""
 
     BINDINGS = [Binding("enter", "leave", show=False)]  # noqa: RUF012 - as textual has it
 
+    def __init__(self, title: str, words: str = "", *, is_waiting: bool = False) -> None:
+        super().__init__(title, words)
+        # until the task is read; what is typed meanwhile belongs to the box that comes then
+        self.is_waiting = is_waiting
+
     def body(self) -> Iterable[Widget]:
-        yield Static(styled("Enter or Esc closes this.", "dim"), id="hint")
+        yield Static(styled("Esc cancels." if self.is_waiting else "Enter or Esc closes this.", "dim"), id="hint")
+
+    def use_key(self, event: events.Key) -> bool:
+        if self.is_waiting:
+            self.take_typed(event)
+        return self.is_waiting and event.key == "enter"
 
 
 class HelpDialog(Dialog[None]):
@@ -352,8 +408,18 @@ class HelpDialog(Dialog[None]):
 # -- what an act needs ----------------------------------------------------------------------------
 
 
-def ask(app: App[Any], act: str, details: TaskDetails, then: Callable[[Order], None], first: str = "") -> None:
-    """Ask the person what the act needs, and give the order. Esc gives none. `first` is the finding to begin with."""
+def ask(
+    app: App[Any],
+    act: str,
+    details: TaskDetails,
+    then: Callable[[Order], None],
+    unsent: dict[str, str],
+    first: str = "",
+) -> None:
+    """Ask the person what the act needs, and give the order. Esc gives none.
+
+    `unsent` has the texts that Esc left behind; `first` is the finding to begin with.
+    """
     task, commit = details.task, details.shown_commit
     label = label_of(act, details)
     order = Order(act, task.id, commit, task.status, is_answer=label == "Answer", shown_label=label)
@@ -377,7 +443,8 @@ def ask(app: App[Any], act: str, details: TaskDetails, then: Callable[[Order], N
         or (act == "approve" and gate and gate.against)
         or (act == "skip" and gate and gate.skip_against)
     ):
-        app.push_screen(ReasonsDialog(name, "This goes against the review. Tick what is true:"), with_reasons)
+        reasons_dialog = ReasonsDialog(name, what_reasons_are_for(details))
+        app.push_screen(reasons_dialog.begin_with_unsent(unsent), with_reasons)
     elif act in _NOTES:
         words, is_required = _NOTES[act]
         if act == "fix" and gate and not (gate.findings or gate.against):
@@ -389,16 +456,18 @@ def ask(app: App[Any], act: str, details: TaskDetails, then: Callable[[Order], N
             words, is_required = f"{question}\n\nThe agent gets your answer, beside the findings.", True
         words = f"{details.head.note}\n\n{words}" if act == "improve" and details.head.note else words
         text = {"describe": task.spec.description, "tag": " ".join(task.spec.tags)}.get(act, "")
-        app.push_screen(NoteDialog(name, words, text=text, is_required=is_required), with_text)
+        dialog = NoteDialog(name, words, text=text, is_required=is_required)
+        app.push_screen(dialog.begin_with_unsent(unsent), with_text)
     elif act == "raise" and details.head.answer:
         answer = details.head.answer
         unit, dollars, name_of_unit = ("tokens ", "", "tokens") if answer.is_tokens else ("", "$", "USD")
         words = f"{answer.effect} The limit was {dollars}{answer.limit}. The new limit in {name_of_unit}:"
         words = f"{details.head.note}\n\n{words}"
-        dialog = NoteDialog(name, words, text=answer.proposal, is_required=True)
-        app.push_screen(dialog, lambda text: with_text(f"{unit}{text}" if text else None))
+        problem_of = partial(_problem_of_limit, whole=answer.is_tokens)
+        dialog = NoteDialog(name, words, text=answer.proposal, is_required=True, problem_of=problem_of)
+        app.push_screen(dialog, lambda text: with_text(f"{unit}{text.strip()}" if text else None))
     elif act == "waive":
-        _ask_waiver(app, name, details, with_text, first)
+        _ask_waiver(app, name, details, with_text, unsent, first)
     elif act in _SURE and not opposite(order, task):
         words = _SURE[act].format(commit=commit[:12], target=task.target or "its target")
         notes = [*gate.warnings, *(f"No reviewer saw {file.path}." for file in gate.unseen_files)] if gate else []
@@ -410,6 +479,15 @@ def ask(app: App[Any], act: str, details: TaskDetails, then: Callable[[Order], N
         app.push_screen(ChooseDialog(name, choices, words), if_sure)
     else:
         then(order)
+
+
+def _problem_of_limit(text: str, *, whole: bool) -> str:
+    try:
+        limit = int(text) if whole else float(text)
+    except ValueError:
+        example = "30000" if whole else "12.50"
+        return f"{plain(text)[:20]!r} is not a number: type one such as {example}."
+    return "" if isfinite(limit) and limit > 0 else "The limit must be more than 0."
 
 
 _NOTES = {
@@ -424,7 +502,9 @@ _SURE = {
     "approve": "Approve commit {commit}?",
     "skip": "Accept commit {commit} without a review?",
     "review": "Run the checks and the review again? An approval becomes void.",
-    "merge": "Merge commit {commit} into {target}?",
+    "merge": "Merge commit {commit} into {target}? If {target} has moved and no check can test both together, "
+    "the task is reviewed again and may ask you.",
+    "stop": "Stop the agent? Its call ends, and the work so far is kept.",
     "rebase": "Merge {target} into the task's branch? The agent resolves the conflicts, and a review follows.",
     "restart": "Start a new run from the current base? The commits so far stay under a rescue ref.",
     "cancel": "End the work on the task? The work so far is kept.",
@@ -432,25 +512,37 @@ _SURE = {
 
 
 def ask_to_merge_all(app: App[Any], entries: Sequence[InboxEntry], then: Callable[[Order], None]) -> None:
-    """Ask whether to merge these tasks; those that become ready meanwhile are not merged with them."""
-    titles = [f"T{entry.task.id} {plain(entry.task.spec.title)}" for entry in entries]
+    """Ask whether to merge these tasks, in this order; those that become ready meanwhile are not merged with them."""
+    from burnish.features.merge.merge import merge_order
+
+    tasks = {entry.task.id: entry.task for entry in entries}
+    numbers = merge_order(tasks)
+    titles = [f"T{number} {plain(tasks[number].spec.title)}" for number in numbers]
     about = "If no check can test a task with the merges before it, it is reviewed again and may ask you."
     count = "1 approved task" if len(titles) == 1 else f"{len(titles)} approved tasks, one after the other"
     words = "\n".join([f"Merge {count}?", about, *titles])
-    order = Order("merge-all", entries[0].task.id, text=" ".join(str(entry.task.id) for entry in entries))
+    order = Order("merge-all", numbers[0], text=" ".join(map(str, numbers)))
     choices = [Choice("yes", "Merge all", "y"), Choice("no", "Do nothing", "n")]
     app.push_screen(ChooseDialog("Merge all", choices, words), lambda answer: then(order) if answer == "yes" else None)
 
 
-def _ask_waiver(app: App[Any], name: str, details: TaskDetails, then: Callable[[str | None], None], first: str) -> None:
+def _ask_waiver(
+    app: App[Any],
+    name: str,
+    details: TaskDetails,
+    then: Callable[[str | None], None],
+    unsent: dict[str, str],
+    first: str,
+) -> None:
     alive = [view.finding for view in details.findings if view.finding.alive]
     alive.sort(key=lambda one: one.id != first)
     titles = {one.id: one.remark.title for one in alive}
 
     def ask_reason(finding: str | None) -> None:
         if finding:
-            dialog = NoteDialog(f"Waive {finding}: {titles[finding]}", "Why is it acceptable?", is_required=True)
-            app.push_screen(dialog, lambda text: then(f"{finding} {text}" if text else None))
+            heading = f"Waive {finding} of T{details.task.id}: {titles[finding]}"
+            dialog = NoteDialog(heading, "Why is it acceptable?", is_required=True)
+            app.push_screen(dialog.begin_with_unsent(unsent), lambda text: then(f"{finding} {text}" if text else None))
 
     if len(alive) == 1:
         ask_reason(alive[0].id)

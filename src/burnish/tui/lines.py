@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from rich.cells import cell_len, chop_cells
 from rich.segment import Segment
@@ -16,8 +16,6 @@ from textual.geometry import Region, Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
-from textual.widget import Widget
-from textual.widgets import Input
 
 from burnish.core.text_encoding import escape_invisible
 from burnish.sanitize import terminal_text
@@ -322,12 +320,17 @@ class LineView(ScrollView, can_focus=True):
         strip = Strip(text.render(self.app.console), text.cell_len).apply_style(base).crop_extend(0, width, base)
         style = self.row_style(number)
         strip = Strip(Segment.apply_style(strip, post_style=style), width) if style else strip
-        return self._with_found_words(strip, text.plain, _FOUND_HERE if style else _FOUND)
+        return self._with_found_words(strip, row, _FOUND_HERE if style else _FOUND)
 
-    def _with_found_words(self, strip: Strip, row: str, style: Style) -> Strip:
-        places = [match.span() for match in self._searched.finditer(row)] if self._searched else []
+    def _with_found_words(self, strip: Strip, row: int, style: Style) -> Strip:
+        text = self._rows[row][1].plain
+        places = [match.span() for match in self._searched.finditer(text)] if self._searched else []
+        if self._searched and row and self._rows[row - 1][0] == self._rows[row][0]:
+            places += [second for _, second in _across(self._searched, self._rows[row - 1][1].plain, text)]
+        if self._searched and row + 1 < len(self._rows) and self._rows[row + 1][0] == self._rows[row][0]:
+            places += [first for first, _ in _across(self._searched, text, self._rows[row + 1][1].plain)]
         for start, end in places:
-            first, after = cell_len(row[:start]), cell_len(row[:end])
+            first, after = cell_len(text[:start]), cell_len(text[:end])
             words = Strip(Segment.apply_style(strip.crop(first, after), post_style=style))
             strip = Strip.join([strip.crop(0, first), words, strip.crop(after)])
         return strip
@@ -340,6 +343,17 @@ class LineView(ScrollView, can_focus=True):
         number = self.line_at(event)
         if number is not None and self.lines[number].key:
             self.post_message(self.Pressed(self, self.lines[number].key))
+
+
+def _across(words: re.Pattern[str], upper: str, lower: str) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
+    """Where words are that the end of a row cuts in two: their place in each of the rows."""
+    head, tail = upper.rstrip(), lower.lstrip()
+    indent = len(lower) - len(tail)
+    for gap in ("", " "):
+        cut = len(head) + len(gap)
+        for match in words.finditer(f"{head}{gap}{tail}"):
+            if match.start() < len(head) and match.end() > cut:
+                yield (match.start(), len(head)), (indent, indent + match.end() - cut)
 
 
 class PickList(LineView):
@@ -386,7 +400,7 @@ class PickList(LineView):
 
     def _wrapped(self, first: int) -> Iterator[tuple[int, Text]]:
         for number, line in enumerate(self.lines[first:] if self.size.width else (), first):
-            yield number, _one_row(line.text, self._width)
+            yield number, one_row(line.text, self._width)
 
     def move_to(self, key: str) -> None:
         is_other = key != self.key
@@ -450,120 +464,8 @@ class PickList(LineView):
             self.action_choose()
 
 
-class FilterField(Input):
-    """A field that is shown until Enter or Esc. Keys that were typed fast after these belong to the screen."""
-
-    class Closed(Message):
-        """What is in the field counts from now on."""
-
-    def __init__(self, *, id: str, placeholder: str, beside: str) -> None:
-        super().__init__(id=id, placeholder=placeholder, compact=True)
-        # what has the focus when it is closed
-        self.beside = beside
-
-    def open(self, text: str) -> None:
-        self.add_class("shown")
-        self.value = text
-        # at once, as in `close`: what is typed next is here already
-        self.screen.set_focus(self)
-
-    def close(self) -> None:
-        self.remove_class("shown")
-        # at once: `focus()` comes after the keys that are typed already
-        self.screen.set_focus(self.screen.query_one(self.beside))
-        self.post_message(self.Closed())
-
-    async def on_event(self, event: events.Event) -> None:
-        """A key that was sent here before the field was closed goes to the screen."""
-        if isinstance(event, events.Key) and not self.has_class("shown"):
-            self.app.post_message(events.Key(event.key, event.character))
-        else:
-            await super().on_event(event)
-
-    async def _on_key(self, event: events.Key) -> None:
-        # not as bindings: the screen looks these up later, when the next keys are here already
-        if event.key in ("enter", "escape"):
-            event.stop()
-            event.prevent_default()
-            self.value = self.value if event.key == "enter" else ""
-            self.close()
-        else:
-            await super()._on_key(event)
-
-
-class SearchField(FilterField):
-    """Searches a page: Enter and ↓ go to the next line with the words, ↑ to the one before. Esc ends it."""
-
-    class Stepped(Message):
-        """Another line with the same words is wanted."""
-
-        def __init__(self, step: int) -> None:
-            super().__init__()
-            self.step = step
-
-    def search_again(self) -> None:
-        """The page has other lines now."""
-        if self.has_class("shown"):
-            self.post_message(self.Stepped(0))
-
-    async def _on_key(self, event: events.Key) -> None:
-        step = {"enter": 1, "down": 1, "up": -1}.get(event.key)
-        if step:
-            event.stop()
-            event.prevent_default()
-            self.post_message(self.Stepped(step))
-
-
-def _one_row(text: Text, width: int) -> Text:
+def one_row(text: Text, width: int) -> Text:
     if text.cell_len > width:
         text = text.copy()
         text.truncate(width, overflow="ellipsis")
     return text
-
-
-@dataclass(frozen=True, slots=True)
-class BarItem:
-    """A part of a bar. `action` happens on a click."""
-
-    text: str
-    style: str = ""
-    action: str = ""
-
-
-class Bar(Widget):
-    """One row of items that can be clicked; what does not fit is left out, from the end. The first one is shortened."""
-
-    def __init__(self, *, id: str, gap: str = "  ") -> None:
-        super().__init__(id=id)
-        self.items: Sequence[BarItem] = ()
-        self.right = ""
-        self.gap = gap
-        # columns that a long first item leaves to the others
-        self.kept = 0
-
-    def show(self, items: Sequence[BarItem], right: str = "") -> None:
-        self.items, self.right = items, right
-        self.refresh()
-
-    def _visible(self) -> Iterator[tuple[int, BarItem]]:
-        at, room = 0, self.size.width
-        for item in self.items:
-            if not at and cell_len(item.text) > room - self.kept:
-                item = replace(item, text=_one_row(styled(item.text), max(8, room - self.kept)).plain)
-            if at + cell_len(item.text) > room:
-                return
-            yield at, item
-            at += cell_len(item.text) + len(self.gap)
-
-    def render(self) -> Text:
-        text, end = styled(""), 0
-        for at, item in self._visible():
-            text += styled(" " * (at - end)) + styled(item.text, item.style)
-            end = at + cell_len(item.text)
-        room = self.size.width - end - cell_len(self.right)
-        return text + styled(" " * room) + styled(self.right, "dim") if self.right and room >= 2 else text
-
-    async def on_click(self, event: events.Click) -> None:
-        for at, item in self._visible():
-            if item.action and at <= event.x < at + cell_len(item.text):
-                await self.run_action(item.action)

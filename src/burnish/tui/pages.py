@@ -8,6 +8,7 @@ from functools import lru_cache
 from itertools import chain, repeat
 from typing import TYPE_CHECKING
 
+from rich.style import Style
 from rich.text import Text
 
 from burnish.core.cost import known_cost
@@ -15,12 +16,14 @@ from burnish.core.finding import Finding, FindingState
 from burnish.core.gate import cause_of
 from burnish.core.status import Reason, Status
 from burnish.proc import clock
-from burnish.tui.acts import question_of, with_keys
+from burnish.tui.acts import question_of, with_keys, without_commands
 from burnish.tui.lines import ShownLine, plain, prose, styled, verbatim
 from burnish.tui.markdown import inline
 from burnish.views.status import was_sent_back
 
 if TYPE_CHECKING:
+    from rich.syntax import SyntaxTheme
+
     from burnish.core.gate import GateView
     from burnish.core.task import Task
     from burnish.tui.project import TaskDetails
@@ -243,7 +246,10 @@ def _moment(moment: Moment, shown_texts: Collection[str], details: TaskDetails) 
     words = " · ".join(one for one in facts if one)
     text += styled(f"  {plain(words)}" if words else "", "dim")
     detail = moment.detail if moment.detail not in shown_texts else ""
-    text += inline(f"  {plain(with_keys(detail, details))}" if detail else "")
+    if detail and moment.kind != "decision":
+        # a command of then may do something else now; the top of the page has what can be done
+        detail = without_commands(detail, details.task.id)
+    text += inline(f"  {plain(detail)}" if detail else "")
     return ShownLine(text, styled(f"{_local(moment.at):%H:%M} ", "dim"))
 
 
@@ -294,7 +300,7 @@ def finding_lines(finding: Finding, *, indent: int = 0, is_brief: bool = False) 
 
 
 def _events_of(view: FindingView) -> Iterator[ShownLine]:
-    reviewers = ", ".join(view.finding.reviewers)
+    reviewers = ", ".join(name.removeprefix("user:") for name in view.finding.reviewers)
     words = [f"cycle {event.cycle} {event.words}" for event in view.history]
     facts = ([f"by {reviewers}"] if reviewers else []) + words
     if facts:
@@ -310,16 +316,17 @@ def diff_page(
     about: str = "",
     viewed_numbers: Collection[int] = (),
     hints: Sequence[str] = (),
+    nothing: str = "Nothing was changed.",
     show_first: Callable[[list[ShownLine]], None] = lambda lines: None,
 ) -> list[ShownLine]:
     """Files with their findings in place; of those that were viewed, the heading and open findings.
 
-    `read` returns the texts of blobs, for the colours; `hints` name keys. `show_first` gets the first
-    lines of a very large change, to be shown meanwhile.
+    `read` returns the texts of blobs, for the colours; `hints` name keys; `nothing` is said of a change
+    without files. `show_first` gets the first lines of a very large change, to be shown meanwhile.
     """
-    lines = [_totals(diff, about, len(viewed_numbers), hints)]
     if not diff.files:
-        lines.append(ShownLine(styled("Nothing was changed.", "dim")))
+        return [*([ShownLine(styled(about, "yellow"))] if about else []), *prose(nothing, "dim")]
+    lines = [_totals(diff, about, len(viewed_numbers), hints)]
     if len(diff.files) > 1:
         lines += [_file_heading(file, key="index", is_viewed=file.number in viewed_numbers) for file in diff.files]
     for finding in diff.apart:
@@ -394,6 +401,16 @@ def _diff_line(line: DiffLine, digits: int, old: Sequence[Text], new: Sequence[T
     return ShownLine(text, lead, is_code=True)
 
 
+@lru_cache(maxsize=1)
+def _code_colours() -> SyntaxTheme:
+    """Without the bright colours of `ansi_dark`, which cannot be read on white, and the blue that cannot on black."""
+    from rich.syntax import ANSI_LIGHT, ANSISyntaxTheme
+
+    blues, cyan = (Style(color="blue"), Style(color="bright_blue")), Style(color="cyan")
+    colours = {token: cyan if style in blues else style for token, style in ANSI_LIGHT.items()}
+    return ANSISyntaxTheme({**colours, ("Keyword",): Style(color="magenta")})
+
+
 # a file that is marked as viewed changes the page, and not the others
 @lru_cache(maxsize=32)
 def _coloured(path: str, text: str | None) -> Sequence[Text]:
@@ -407,7 +424,7 @@ def _coloured(path: str, text: str | None) -> Sequence[Text]:
     lexer = Syntax.guess_lexer(path.rpartition("/")[2], whole[:2000])
     if lexer in ("default", "text", "output"):
         return ()
-    highlights = Syntax(whole, lexer, theme="ansi_dark", background_color="default").highlight(whole)
+    highlights = Syntax(whole, lexer, theme=_code_colours(), background_color="default").highlight(whole)
     highlights.rstrip()
     found = list(highlights.split("\n", allow_blank=True))
     for line in found:
@@ -429,7 +446,7 @@ _HELP = (
               ("[ ]", "file before, next file"), (", .", "finding before, next finding"),
               ("Enter", "findings: show the marked or first one in the diff"),
               ("u", "diff: only what changed since the last review, or all"),
-              ("V", "diff: mark the file as viewed, and go to the next"),
+              ("V", "diff: mark the file as viewed, or show it again"),
               ("j k Space", "scroll, or move in a list"))),
     ("Decide", (("a", "approve the commit that is shown; against the review it asks for reasons"),
                 ("r", "reject"), ("f", "send back with a note, answer a question, give one more cycle"),

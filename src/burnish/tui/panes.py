@@ -18,7 +18,8 @@ from burnish.core.task import Task
 from burnish.core.transcript import Row, RowKind
 from burnish.tui import pages
 from burnish.tui.acts import status_words
-from burnish.tui.lines import Bar, BarItem, LineView, ShownLine, plain, prose, styled, verbatim
+from burnish.tui.fields import Bar, BarItem
+from burnish.tui.lines import LineView, ShownLine, plain, prose, styled, verbatim
 from burnish.views.board import TaskCard
 from burnish.views.status import cycles_words, review_words
 
@@ -94,6 +95,12 @@ class TaskPane(Vertical):
         """The number of that file; 0 above the first one."""
         line = self._heading_above()
         return int(line.key.partition(":")[2]) if line else 0
+
+    @property
+    def marked_file(self) -> int | None:
+        """The number of the file of the diff whose heading was jumped to."""
+        key = self.page.lines[self.page.place].key if self.page.place is not None else ""
+        return int(key.removeprefix("file:")) if key.startswith("file:") else None
 
     @property
     def marked_finding(self) -> str:
@@ -226,14 +233,12 @@ class LivePane(Container):
         """Whether the windows are made."""
         return len(self.query(".tile LineView")) == _MAX_TILES
 
-    def show(self, cards: Sequence[TaskCard], open_follower: Callable[[int], Follower]) -> None:
-        """Other tasks may be at work by now."""
+    def show(self, cards: Sequence[TaskCard], open_follower: Callable[[int], Follower], nothing: str) -> None:
+        """Other tasks may be at work by now; `nothing` is said if there is none."""
         ids = [card.id for card in cards[:_MAX_TILES]]
         self.followers = {number: self.followers.get(number) or open_follower(number) for number in ids}
         self.fit_columns()
-        self.query_one("#live-empty", LineView).show(
-            prose("No agent is at work. 1 shows the tasks; g starts the selected one there.", "dim")
-        )
+        self.query_one("#live-empty", LineView).show(prose(nothing, "dim"))
         self.query_one("#live-empty").display = not ids
         for place in range(_MAX_TILES):
             tile = self.query_one(f"#tile-{place}")

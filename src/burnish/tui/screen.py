@@ -27,13 +27,10 @@ from burnish.core.status import Status
 from burnish.errors import BurnishError
 from burnish.tui import pages, rows
 from burnish.tui.acts import Order, keys_of, with_keys
+from burnish.tui.fields import Bar, BarItem, FilterField, SearchField
 from burnish.tui.lines import (
-    Bar,
-    BarItem,
-    FilterField,
     LineView,
     PickList,
-    SearchField,
     ShownLine,
     message_line,
     plain,
@@ -65,7 +62,10 @@ _ENDS = {
     Status.CANCELLED: ("was cancelled", ""),
 }
 READING = "Reading the task…"
+NO_AGENT_WORKS = "No agent is at work. 1 shows the tasks; g starts the selected one there."
+RUN_STARTS = "The run is under way; no agent of it is at work now. 1 shows the tasks."
 SINCE_REVIEW = ("The diff shows only what changed since the last review.", "u: all of it")
+NOT_COMMITTED = "Nothing is committed yet."
 WHOLE_CHANGE = "The diff shows the whole change."
 NO_REVIEW = "No earlier commit was reviewed: the diff shows the whole change."
 # where the token of a diff says that it begins at the last review
@@ -111,6 +111,10 @@ class ProjectScreen(App[str]):
         self.following_ids: list[int] = []
         # what takes the last act back, if something can
         self.undo_order: Order | None = None
+        # what the last act is called
+        self.last_label = ""
+        # texts that were typed and not sent, by the titles of their boxes
+        self.unsent: dict[str, str] = {}
         # the task whose outcome is shown: it stays in the list until the cursor leaves it
         self.acted_on = 0
         # what is said when the cursor is on this task
@@ -128,6 +132,10 @@ class ProjectScreen(App[str]):
         # the change on the page, the files of it that are being marked as viewed, and the line to go to then
         self.diff: Diff | None = None
         self.marked: set[int] = set()
+        # the key for the next task was pressed before the inbox was read, and no other key since
+        self.is_next_wanted = False
+        # the file that marking one has led to
+        self.left_at: int | None = None
         self.next_line = ""
         self._redrawn_at = 0.0
         self._has_ended = False
@@ -192,7 +200,8 @@ class ProjectScreen(App[str]):
             # it was refused, or interrupted before it was started
             self.exit("")
         elif self.run_of and not self.run_of.is_interrupted:
-            self.say("Tasks wait for your decision after each review: a, r, f." if self.run_of.asks else "")
+            words = "Tasks wait for your decision after each review: a, r, f."
+            self.say(words if self.run_of.asks else "The run is under way.", "3: the agents at work")
 
     def _end_at_once(self) -> None:
         """Without a last word to the terminal: if it is not read (Ctrl-S), the loop waits for it for ever."""
@@ -239,6 +248,10 @@ class ProjectScreen(App[str]):
     def is_open(self) -> bool:
         """Whether its parts are there: not before they are made, nor while the screen is closed."""
         return bool(self.screen_stack and self.query("#task-head") and self.query("#keys"))
+
+    def action_next(self) -> None:
+        """Go to the next task that needs the person."""
+        raise NotImplementedError
 
     def _draw_bars(self) -> None:
         if not self.is_open:
@@ -291,7 +304,7 @@ class ProjectScreen(App[str]):
             always.insert(1, ("[ ] File", "jump(1, 'file:')"))
         if not self.picks.display:
             always.insert(-3, ("Esc List", "go_back"))
-        if self.details and self.pane.tab == "diff":
+        if self.details and self.pane.tab == "diff" and self.diff and self.diff.files:
             always.insert(-3, ("V Viewed", "mark_viewed"))
         if board.ready > 1 and self.number in [entry.task.id for entry in board.ready_entries]:
             always.insert(0, (f"M Merge all {board.ready}", "merge_all"))
@@ -338,7 +351,11 @@ class ProjectScreen(App[str]):
 
     async def on_event(self, event: events.Event) -> None:
         """What a message is not needed for any more, when the person goes on, has its row again."""
-        if self._is_brief and isinstance(event, events.Key | events.MouseScrollDown | events.MouseScrollUp):
+        goes_on = isinstance(event, events.Key | events.MouseScrollDown | events.MouseScrollUp)
+        # a key for a box is about the box: what was said behind it was not read yet
+        if goes_on:
+            self.is_next_wanted = False
+        if self._is_brief and goes_on and not self.screen.is_modal:
             self.call_if_open(self.say, "")
         if isinstance(event, events.Key) and not event.is_forwarded:
             self._typed_at[event] = self.screen, self.focused
@@ -430,6 +447,9 @@ class ProjectScreen(App[str]):
         self._is_loading = False
         # the first screen is drawn without the inbox: its first task may not be the first one now
         is_first = not self.board.has_inbox and self.picks.key == self._first_key
+        # also of runs that others have started
+        if not self.pending:
+            self.awaited |= {card.id for card in self.board.running} - {card.id for card in state.running}
         self.board = state
         self._note_place()
         self._draw_list()
@@ -438,6 +458,9 @@ class ProjectScreen(App[str]):
         self._draw_live()
         self._load_details()
         self._say_end()
+        if self.is_next_wanted:
+            self.is_next_wanted = False
+            self.action_next()
 
     def _say_end(self) -> None:
         """Say how runs ended that acts have started; of a task that is not on the screen until the next key."""
@@ -547,7 +570,8 @@ class ProjectScreen(App[str]):
             hints = ["V viewed", *["u since the review"] * (task.cycle > 1), "e comment"]
             show_first = partial(self._back, self._take_first_lines, diff, token)
             numbers = viewed_files(diff, viewed_blobs)
-            return diff, pages.diff_page(diff, texts, about, numbers, hints, show_first), is_all
+            nothing = "Nothing was changed." if task.commit else NOT_COMMITTED
+            return diff, pages.diff_page(diff, texts, about, numbers, hints, nothing, show_first), is_all
         finally:
             app.store.close()
 
@@ -624,7 +648,10 @@ class ProjectScreen(App[str]):
             self.set_timer(_WINDOW_SECONDS, partial(self.call_if_open, self._draw_live))
         elif self.view == "live":
             open_follower = lambda number: follower_of(self.data.tasks_folder, self.data.task(number), is_brief=True)  # noqa: E731
-            self.query_one(LivePane).show(self.board.running, open_follower)
+            is_run_going = self.run_of and not (self.run_of.process and self.run_of.is_over)
+            self.query_one(LivePane).show(
+                self.board.running, open_follower, RUN_STARTS if is_run_going else NO_AGENT_WORKS
+            )
 
     @on(Worker.StateChanged)
     def _see_end(self, event: Worker.StateChanged) -> None:

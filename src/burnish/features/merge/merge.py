@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -136,7 +136,6 @@ def merge(
 
 
 def _in_order(app: App, request: MergeRequest) -> list[int]:
-    """Each after what it was built on."""
     statuses = [Status.VERIFIED] if request.all_verified else None
     ids = None if request.all_verified else request.ids
     tasks = {task.id: task for task in app.store.tasks(app.key, statuses=statuses, ids=ids)}
@@ -146,6 +145,11 @@ def _in_order(app: App, request: MergeRequest) -> list[int]:
     missing = [number for number in request.ids if number not in tasks]
     if missing:
         app.store.task(app.key, missing[0])
+    return merge_order(tasks)
+
+
+def merge_order(tasks: Mapping[int, Task]) -> list[int]:
+    """By number, but each after what it was built on."""
     order: list[int] = []
 
     def place(number: int) -> None:

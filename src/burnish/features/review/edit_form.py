@@ -80,7 +80,7 @@ def review_in_editor(app: App, task_id: int, report: Callable[[str], None], *, v
     task = app.store.task(app.key, task_id)
     program = editor()
     if not program:
-        raise BadInput("$EDITOR is not set.", hint="Set it, e.g. EDITOR=vim.")
+        raise BadInput("$EDITOR is not set.", hint="Set it (`export EDITOR=vim`), then start burnish again.")
     change = without_secrets(change_of(app, task_id, since_review=False))
     diff = pinned(bare(change), app.store.findings(app.key, task_id))
     title, drafts = f"task {task_id}: {task.spec.title}", read_draft(app, task_id).comments
