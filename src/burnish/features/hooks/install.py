@@ -213,11 +213,18 @@ def hook_lines() -> list[str]:
 
 def with_hook(found: FoundRepository) -> Edit:
     path = hook_file(found)
+    if path.is_symlink():
+        # what it leads to may be no file of this repository, so it is not read either
+        raise Refused(f"{path} is a link to {path.readlink()}, which may serve others too.", hint=_by_hand())
     data = read(path)
     if data is not None:
         _refuse_foreign(path, data)
     mode = mode_of(path, 0o755)
     return Edit(path, data, put_block(data, GIT, hook_lines(), first="#!/bin/sh\n"), mode, _notes(found, path, data))
+
+
+def _by_hand() -> str:
+    return f"Add it by hand: {hook_lines()[3].strip()}"
 
 
 def without_hook(data: bytes) -> bytes:
@@ -226,9 +233,7 @@ def without_hook(data: bytes) -> bytes:
 
 def _refuse_foreign(path: Path, data: bytes) -> None:
     """What we cannot add to without breaking it, or without waking it up."""
-    by_hand = f"Add it by hand: {hook_lines()[3].strip()}"
-    if path.is_symlink():
-        raise Refused(f"{path} is a link to {path.readlink()}, which may serve others too.", hint=by_hand)
+    by_hand = _by_hand()
     if data.startswith(b"#!") and not _SHELL.match(data):
         first = data.partition(b"\n")[0].decode(errors="replace")[:80]
         raise Refused(f"{path} is not a shell script ({first}), so burnish adds nothing to it.", hint=by_hand)
