@@ -325,6 +325,15 @@ def test_what_is_no_file_is_named_and_not_waited_for(
             verb(user_repo.path, "git" if "hooks" in where else "claude", everywhere=False, dry_run=True)
 
 
+def test_a_git_hook_that_is_a_link_is_not_read(user_repo: UserRepo, hermetic: Path) -> None:
+    os.mkfifo(hermetic / "pipe")
+    path = user_repo.path / ".git" / "hooks" / "post-commit"
+    path.parent.mkdir(exist_ok=True)
+    path.symlink_to(hermetic / "pipe")
+    with pytest.raises(Refused, match="is a link to"):
+        install(user_repo.path, "git", everywhere=False, dry_run=True)
+
+
 def test_a_link_is_followed_within_the_checkout_and_not_out_of_it(user_repo: UserRepo, hermetic: Path) -> None:
     (hermetic / "mine.json").write_text("{}")
     (user_repo.path / ".claude").mkdir()

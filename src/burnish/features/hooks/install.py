@@ -60,6 +60,8 @@ def install(start: Path, name: str, *, everywhere: bool, dry_run: bool) -> HookC
         refuse_inside_phase()
     backups = Backups(home_of() / "hooks" / "backups")
     found, targets = _targets(start, name, everywhere)
+    if name == GIT:
+        _refuse_link(targets[0].path)
     edits = [target.put(read(target.path)) for target in targets]
     for target, edit in zip(targets, edits, strict=True):
         if edit.changes and not dry_run:
@@ -213,14 +215,17 @@ def hook_lines() -> list[str]:
 
 def with_hook(found: FoundRepository) -> Edit:
     path = hook_file(found)
-    if path.is_symlink():
-        # what it leads to may be no file of this repository, so it is not read either
-        raise Refused(f"{path} is a link to {path.readlink()}, which may serve others too.", hint=_by_hand())
     data = read(path)
     if data is not None:
         _refuse_foreign(path, data)
     mode = mode_of(path, 0o755)
     return Edit(path, data, put_block(data, GIT, hook_lines(), first="#!/bin/sh\n"), mode, _notes(found, path, data))
+
+
+def _refuse_link(path: Path) -> None:
+    """What it leads to may be no file of this repository, so it is not read either."""
+    if path.is_symlink():
+        raise Refused(f"{path} is a link to {path.readlink()}, which may serve others too.", hint=_by_hand())
 
 
 def _by_hand() -> str:
