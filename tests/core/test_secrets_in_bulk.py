@@ -39,6 +39,39 @@ def test_eight_times_the_secrets_take_about_eight_times_as_long(line: str, verb:
     assert ratio < 24, f"{ratio:.0f} times as long; 64 would be quadratic"
 
 
+# so that every way to read a text without codes looks at it
+CODES = "\x1b[0mx \x9bm \u200b %2F \\u0041 \\u001b[0m a&shy;b \\/ x\x08 \\n <b>\n"
+ROWS = (
+    "\\",
+    "\\u00",
+    "\\x",
+    "\\033[",
+    "%",
+    "\x1b",
+    "\x1b[",
+    "\x1b]",
+    "\x9b",
+    "<",
+    "<!--",
+    "&",
+    "*",
+    "`",
+    "~",
+    "^[[",
+    "=",
+    "-",
+    "eyJ.",
+)
+
+
+@pytest.mark.parametrize("codes", ["", CODES], ids=["plain", "codes"])
+@pytest.mark.parametrize("unit", ROWS)
+def test_a_row_of_one_sign_takes_a_time_that_grows_with_its_length(unit: str, codes: str) -> None:
+    small, large = (codes + unit * (length // len(unit)) + " x" for length in (2_500, 20_000))
+    ratio = seconds(lambda: SECRETS.redact(large)) / max(seconds(lambda: SECRETS.redact(small)), 0.002)
+    assert ratio < 32, f"{ratio:.0f} times as long; 64 would be quadratic"
+
+
 @pytest.mark.parametrize("line", LINES.values(), ids=LINES)
 def test_each_of_many_is_found_and_redacted(line: str) -> None:
     text = line * 500

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import io
 import re
+import time
 import tokenize
 
 import pytest
@@ -287,3 +288,27 @@ def test_characters_that_look_like_a_blank_or_like_nothing_are_escaped_in_names(
 def test_the_wide_blank_of_japanese_text_stays() -> None:
     text = "+\u3000これは\u3000本文です。\n"
     assert escape_invisible(text) == text
+
+
+LONG_ROWS = {
+    "blanks of a charset": (b"<meta charset=", b" ", b"!"),
+    "blanks of a page encoding": (b"<%@ charset=", b" ", b"!>"),
+    "blanks of Perl": (b"use encoding", b" ", b"a"),
+    "blanks of Perl in brackets": (b"use encoding(", b" ", b"a"),
+    "rubies": (b"#!", b"ruby -", b""),
+    "options of Ruby": (b"#!ruby", b" -K", b""),
+    "blanks of a batch file": (b"", b" ", b"x"),
+    "directives": (b"", b"<%@", b""),
+    "attributes of XML": (b"<?xml ", b"encoding ", b""),
+    "codings": (b"#", b"coding ", b""),
+    "shifted letters": (b"utf-7 ", b"+AAA", b""),
+}
+
+
+@pytest.mark.parametrize("row", LONG_ROWS.values(), ids=LONG_ROWS)
+def test_the_time_to_look_for_declarations_grows_with_the_length_of_the_file(row: tuple[bytes, bytes, bytes]) -> None:
+    start, unit, end = row
+    begin = time.process_time()
+    list(declarations(start + unit * (200_000 // len(unit)) + end))
+    # the square of it would be minutes
+    assert time.process_time() - begin < 5

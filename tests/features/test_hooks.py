@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import shutil
 import subprocess
@@ -16,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from burnish.agents.registry import STOP_HOOKS
-from burnish.errors import BadInput, Refused
+from burnish.errors import BadInput, BurnishError, Refused
 from burnish.features.hooks.install import install, uninstall
 from burnish.features.hooks.programs import GIVE_UP
 from burnish.features.hooks.stop import read_stopping, remembered
@@ -309,6 +310,28 @@ def test_what_cannot_be_kept_is_not_touched(user_repo: UserRepo, text: str) -> N
     with pytest.raises(BadInput, match=r"settings\.local\.json"):
         put(user_repo, "claude")
     assert everything(user_repo.path) == before
+
+
+@pytest.mark.parametrize("where", [".git/hooks/post-commit", ".claude/settings.local.json"])
+@pytest.mark.parametrize("kind", ["pipe", "folder"])
+def test_what_is_no_file_is_named_and_not_waited_for(
+    user_repo: UserRepo, hermetic: Path, where: str, kind: str
+) -> None:
+    path = user_repo.path / where
+    path.parent.mkdir(exist_ok=True)
+    os.mkfifo(path) if kind == "pipe" else path.mkdir()
+    for verb in (install, uninstall):
+        with pytest.raises(BurnishError, match="is not a regular file"):
+            verb(user_repo.path, "git" if "hooks" in where else "claude", everywhere=False, dry_run=True)
+
+
+def test_a_git_hook_that_is_a_link_is_not_read(user_repo: UserRepo, hermetic: Path) -> None:
+    os.mkfifo(hermetic / "pipe")
+    path = user_repo.path / ".git" / "hooks" / "post-commit"
+    path.parent.mkdir(exist_ok=True)
+    path.symlink_to(hermetic / "pipe")
+    with pytest.raises(Refused, match="is a link to"):
+        install(user_repo.path, "git", everywhere=False, dry_run=True)
 
 
 def test_a_link_is_followed_within_the_checkout_and_not_out_of_it(user_repo: UserRepo, hermetic: Path) -> None:

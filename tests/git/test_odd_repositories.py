@@ -295,8 +295,9 @@ def test_names_that_git_refuses_are_left_out(world: GitWorld) -> None:
         (workspace.path / "sub" / name).mkdir(parents=True)
         (workspace.path / "sub" / name / "config").write_text("x\n")
     (workspace.path / "fine").write_text("x\n")
+    (workspace.path / ".git.sh").write_text("x\n")
     made = commit(workspace)
-    assert set(workspace.files(made.sha)) == {"app.py", "fine"}
+    assert set(workspace.files(made.sha)) == {"app.py", "fine", ".git.sh"}
 
 
 def test_large_file_pointers_stay_and_the_real_thing_is_refused(tmp_path: Path, hermetic: Path) -> None:

@@ -447,6 +447,36 @@ def test_a_repository_inside_the_checkout_is_another_projects_business(user_repo
     assert checkout_tree(project).nested == ("deps/other",)
 
 
+@pytest.mark.parametrize("name", [".git.sh", ".git x.py", "git~1.py", ".GIT.d/a.py", "sub/.git-run"])
+@pytest.mark.parametrize("tracked", [False, True])
+def test_a_file_whose_name_only_begins_like_the_git_folder_is_reviewed(
+    user_repo: UserRepo, project: Project, name: str, tracked: bool
+) -> None:
+    if tracked:
+        user_repo.commit({name: "fine\n"})
+    user_repo.write({name: "EVIL\n"})
+    assert paths(project, ReviewTarget("dirty")) == [name]
+
+
+@pytest.mark.parametrize("name", ["git~1", "sub/GIT~1", ".git."])
+def test_a_file_with_a_name_that_git_refuses_is_listed_as_not_reviewed(
+    user_repo: UserRepo, project: Project, name: str
+) -> None:
+    user_repo.write({name: "EVIL\n", "open.py": "x\n"})
+    pair = asked(project)
+    assert pair.taken and pair.taken.unreadable == (name,)
+    assert list(changes(project, pair).paths) == ["open.py"]
+
+
+def test_what_was_left_out_is_named_where_nothing_else_changed(user_repo: UserRepo, project: Project) -> None:
+    user_repo.write({"git~1": "x\n"})
+    (user_repo.path / "deps").mkdir()
+    UserRepo.make(user_repo.path / "deps" / "other", {"x.py": "x\n"}).write({"new.py": "x\n"})
+    pair = asked(project)
+    assert pair.what.startswith("commit ") and pair.taken
+    assert (pair.taken.unreadable, pair.taken.nested) == (("git~1",), ("deps/other",))
+
+
 def test_what_a_program_installed_does_not_drown_the_rest(user_repo: UserRepo, project: Project) -> None:
     user_repo.write({"web/node_modules/p/i.js": "i\n", "a/__pycache__/x.pyc": "x\n", "web/a.js": "a\n"})
     user_repo.write({"env/pyvenv.cfg": "home = x\n", "env/bin/python": "x\n"})

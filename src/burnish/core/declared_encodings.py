@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
 
+# An author chooses the text that these expressions search: none may need more time than the text is long.
 UNKNOWN = "unknown"
 # How much of a file is looked at first. Where a declaration may stand behind it, the whole file is read.
 HEAD = 4096
@@ -20,21 +21,22 @@ _XML = re.compile(rb"\A\s*<\?xml[^>]*\bencoding\s*=\s*[\"']([-\w.]+)", re.IGNORE
 _CSS = re.compile(rb"\A@charset \"([-\w.]+)\"")
 _META = re.compile(rb"<meta\b", re.IGNORECASE)
 # Every one behind the first `<meta`: which of them counts depends on comments and quotes before it.
-_CHARSET = re.compile(rb"\bcharset\s*=\s*[\"']?\s*([-\w.]+)", re.IGNORECASE)
+_CHARSET = re.compile(rb"\bcharset\s*=[\s\"']*([-\w.]+)", re.IGNORECASE)
 # JSP, CFML and ASP.NET, whose code page 65000 is UTF-7
 _DIRECTIVE = re.compile(rb"<(?:%@|jsp:directive\.|cfprocessingdirective\b)([^>]*)", re.IGNORECASE)
-_PAGE_ENCODING = re.compile(rb"\b(?:pageEncoding|CodePage|charset)\s*=\s*[\"']?\s*([-\w.]+)", re.IGNORECASE)
+_PAGE_ENCODING = re.compile(rb"\b(?:pageEncoding|CodePage|charset)\s*=[\s\"']*([-\w.]+)", re.IGNORECASE)
 _PHP = re.compile(rb"\bdeclare\s*\(\s*encoding\s*=\s*[\"']([-\w.]+)", re.IGNORECASE)
 # Ruby finds it in any case, and with blanks before the sign
 _RUBY = re.compile(rb"\A(?:#!.*\n)?[ \t]*#.*?coding[ \t]*[:=][ \t]*([-\w.]+)", re.IGNORECASE)
 # An option of Ruby in the first line: e for EUC-JP, s for Shift-JIS.
-_RUBY_OPTION = re.compile(rb"\A#![^\n]*ruby[^\n]*?[ \t]-[^\s-]*K([eEsS])")
+_RUBY_OPTION = re.compile(rb"[ \t]-[^\s-]*K([eEsS])")
 _RUBY_OPTIONS = {b"e": "euc_jp", b"s": "cp932"}
 # The command that changes the code page in which the rest of a batch file is read.
-_BATCH = re.compile(rb"^[ \t]*@?[ \t]*chcp(?:\.com)?[ \t]+(\d{1,5})\b", re.IGNORECASE | re.MULTILINE)
+_BATCH = re.compile(rb"^[ \t]*+(?:@[ \t]*+)?chcp(?:\.com)?[ \t]+(\d{1,5})\b", re.IGNORECASE | re.MULTILINE)
 # Perl decodes what follows, strings and code; without a name as the locale says
 _PERL = re.compile(
-    rb"(?:^|[;{}])[ \t]*use\s+encoding(?:::source)?\s*(?:;|\(?\s*(?:q[qw]?\s*)?[^\w\s;:]\s*:?([-\w.]+))", re.MULTILINE
+    rb"(?:^|[;{}])[ \t]*use\s+encoding(?:::source)?\s*+(?:;|\(?\s*+(?:q[qw]?\s*+)?[^\w\s;:]\s*:?([-\w.]+))",
+    re.MULTILINE,
 )
 _EMACS = re.compile(rb"-\*-[^\n]*?\bcoding:[ \t]*([-\w.]+)")
 # Emacs looks for this list in the last 3000 characters.
@@ -74,7 +76,7 @@ def declarations(data: bytes) -> Iterator[str]:
     directives = _DIRECTIVE.findall(data)
     yield from (_page_codec(name) for directive in directives for name in _PAGE_ENCODING.findall(directive))
     yield from map(_page_codec, _BATCH.findall(data))
-    yield from (_RUBY_OPTIONS[letter.lower()] for letter in _RUBY_OPTION.findall(plain))
+    yield from (_RUBY_OPTIONS[letter.lower()] for letter in _ruby_options(plain))
     # Ruby does not run a file with a name that it does not know
     yield from filter(None, map(_browser_codec, _RUBY.findall(plain)))
     yield from (_emacs_codec(name.decode("ascii", "replace")) for name in _emacs_names(data))
@@ -125,6 +127,13 @@ def _goes_on(head: bytes) -> bool:
     """Whether a comment with a declaration may continue after this start of a file."""
     lines = _LINE_END.split(head.removeprefix(codecs.BOM_UTF8), maxsplit=2)
     return len(lines) <= 2 and all(map(_BLANK_OR_COMMENT.match, lines))
+
+
+def _ruby_options(data: bytes) -> list[bytes]:
+    """The letters of Ruby's option -K in a first line that starts Ruby."""
+    first_line = data.partition(b"\n")[0]
+    ruby = first_line.find(b"ruby") if first_line.startswith(b"#!") else -1
+    return _RUBY_OPTION.findall(first_line, ruby) if ruby >= 0 else []
 
 
 def _charsets(data: bytes) -> Iterator[bytes]:

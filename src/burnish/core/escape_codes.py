@@ -10,10 +10,13 @@ from urllib.parse import unquote
 
 from burnish.sanitize import LEFT_OUT
 
+# JSON inside of JSON doubles them, so these are six levels. Without a limit, the time for a row of them is the square
+# of its length.
+_BACKSLASHES = r"\\{1,64}"
 # As the terminal gets it, and as JSON, Python, C, Rust and shells write it down. Before a bracket also as `cat -v`,
 # pytest's reports, log daemons, XML, addresses and documents do.
 _ESC = (
-    r"(?:\x1b|\\+(?:u001[bB]|x1[bB]|033|[ux]\{1[bB]\}|[eE](?=\[))"
+    rf"(?:\x1b|{_BACKSLASHES}(?:u001[bB]|x1[bB]|033|[ux]\{{1[bB]\}}|[eE](?=\[))"
     r"|(?:\^\[|\u241b|#x1[bB]|#033|&#(?:27|[xX]1[bB]);|[%=]1[bB]|<(?i:esc|0?x?1b)>)(?=\[))"
 )
 # Characters without a shape.
@@ -23,25 +26,27 @@ _SHAPELESS = (
     "\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
 # What ends a sequence of the terminal before its last letter: another one, or a control character.
-_BROKEN_OFF = rf"(?:{_ESC}|[\x00-\x09\x0b-\x1f\x7f-\x9f]|\\+(?:u00[0189][0-9a-fA-F]|x[0189][0-9a-fA-F]|0[0-3][0-7]))"
+_BROKEN_OFF = (
+    rf"(?:{_ESC}|[\x00-\x09\x0b-\x1f\x7f-\x9f]|{_BACKSLASHES}(?:u00[0189][0-9a-fA-F]|x[0189][0-9a-fA-F]|0[0-3][0-7]))"
+)
 _CODES = re.compile(
-    rf"(?:{_ESC}\[|\x9b|\\+u009[bB])[0-?]*[ -/]*(?!\\+[ux]0|{_BROKEN_OFF})[@-~]"
-    rf"|{_ESC}\][^\x07\x1b\n]{{0,2000}}?(?:\x07|{_ESC}\\+|\\+(?:u0007|x07|a))"
+    rf"(?:{_ESC}\[|\x9b|{_BACKSLASHES}u009[bB])[0-?]*[ -/]*(?!{_BACKSLASHES}[ux]0|{_BROKEN_OFF})[@-~]"
+    rf"|{_ESC}\][^\x07\x1b\n]{{0,2000}}?(?:\x07|{_ESC}{_BACKSLASHES}|{_BACKSLASHES}(?:u0007|x07|a))"
     # strings for the terminal itself: DCS, SOS, PM, APC
-    rf"|(?:{_ESC}[PX^_]|[\x90\x98\x9e\x9f])[^\x07\x1b\x9c\n]{{0,2000}}?(?:\x07|\x9c|{_ESC}\\+)"
+    rf"|(?:{_ESC}[PX^_]|[\x90\x98\x9e\x9f])[^\x07\x1b\x9c\n]{{0,2000}}?(?:\x07|\x9c|{_ESC}{_BACKSLASHES})"
     rf"|\x1b[ -/]*[0-Z\\^-~]|{_ESC}[ -/]+[0-~]"
     f"|[{_SHAPELESS}]"
 )
-_BROKEN_CODE = rf"(?:{_ESC}\[|\x9b|\\+u009[bB])[0-?]*[ -/]*(?={_BROKEN_OFF})"
+_BROKEN_CODE = rf"(?:{_ESC}\[|\x9b|{_BACKSLASHES}u009[bB])[0-?]*[ -/]*(?={_BROKEN_OFF})"
 # What a terminal or our own log leaves out between two letters: NUL, a carriage return inside of a line, and a
 # backspace, either alone or with the letters that it takes back.
 # The other control characters: `clean_text` takes them out of what is shown, so nothing may be hidden behind them.
 _CONTROLS = r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"
-_ESCAPED_CONTROLS = r"\\+u00(?:0[0-8bBcCdDeEfF]|1[0-9a-fA-F]|7[fF]|[89][0-9a-fA-F])"
+_ESCAPED_CONTROLS = rf"{_BACKSLASHES}u00(?:0[0-8bBcCdDeEfF]|1[0-9a-fA-F]|7[fF]|[89][0-9a-fA-F])"
 # Characters without a shape as JSON writes them: the list above, those beyond U+FFFF as two halves.
 _ESCAPED_SHAPELESS = (
-    r"\\+u(?i:00ad|034f|061c|115f|1160|17b[45]|180[b-f]|200[b-f]|202[89a-e]|206[0-9a-f]|2800|3164|fe0[0-9a-f]|feff|ffa0"
-    r"|fff[0-9ab]|d80d\\+udc3[0-9a-f]|d81b\\+udfe4|d82f\\+udca[0-3]|d834\\+udd(?:59|7[3-9a])|db4[0-3]\\+ud[c-f][0-9a-f]{2})"
+    rf"{_BACKSLASHES}u(?i:00ad|034f|061c|115f|1160|17b[45]|180[b-f]|200[b-f]|202[89a-e]|206[0-9a-f]|2800|3164|fe0[0-9a-f]|feff|ffa0"
+    rf"|fff[0-9ab]|d80d{_BACKSLASHES}udc3[0-9a-f]|d81b{_BACKSLASHES}udfe4|d82f{_BACKSLASHES}udca[0-3]|d834{_BACKSLASHES}udd(?:59|7[3-9a])|db4[0-3]{_BACKSLASHES}ud[c-f][0-9a-f]{{2}})"
 )
 # What any of these can begin with: `re` passes over the other letters five times as fast.
 _FIRST = rf"(?=[\\^\u241b#&%=<\x00-\x08\x0b-\x1f\x7f-\x9f{_SHAPELESS}])"
@@ -51,7 +56,7 @@ _JOINED = re.compile(
 _ERASED = re.compile(rf"[^\n\x08]{{3}}\x08{{3}}|[^\n\x08]{{2}}\x08{{2}}|[^\n\x08]\x08|{_JOINED.pattern}")
 # The short escapes of strings in JSON, Python, C and shells. `C:\\new` has one too, so only what is unmistakable is
 # looked for across them.
-_SHORT_ESCAPE = r"\\+(?:[abefnrtv]|x[0-9a-fA-F]{2}|u000[9aAdD]|[01]?[0-7]{1,2})"
+_SHORT_ESCAPE = rf"{_BACKSLASHES}(?:[abefnrtv]|x[0-9a-fA-F]{{2}}|u000[9aAdD]|[01]?[0-7]{{1,2}})"
 _SHORT = re.compile(rf"{_FIRST}(?:{_JOINED.pattern}|{_SHORT_ESCAPE})")
 _HAS_SHORT = re.compile(_SHORT_ESCAPE)
 _HINTS = ("\x00", "\x08", "\r", "u0000", "u0008", "u000d", "u000D",
@@ -60,7 +65,7 @@ _HINTS = ("\x00", "\x08", "\r", "u0000", "u0008", "u000d", "u000D",
           "\\E[", "{1b}", "{1B}", "^[[", "\u241b[", "#033[", "&#27;[", "X1b;[", "X1B;[", "%1b[", "%1B[", "=1b[", "=1B[",
           ">[")  # fmt: skip
 
-_ESCAPES = re.compile(rf"{_ESC}|\x9b|\\+u009[bB]")
+_ESCAPES = re.compile(rf"{_ESC}|\x9b|{_BACKSLASHES}u009[bB]")
 _BEGINS_SEQUENCE = re.compile("[\x1b\x90\x98\x9b\x9d-\x9f]")
 # What `clean_text` leaves out, and characters without a shape.
 _UNSEEN = re.compile(f"{LEFT_OUT.pattern}|{_JOINED.pattern}")
@@ -87,7 +92,7 @@ _MORE = "%[89abAB][0-9a-fA-F]"
 _ASCII_ESCAPE = re.compile(
     rf"((?:%[0-7]|%[cCdD][0-9a-fA-F]%[89abAB]|%[eE][0-9a-fA-F]{_MORE}%[89abAB]"
     rf"|%[fF][0-7]{_MORE}{_MORE}%[89abAB])[0-9a-fA-F])"
-    r"|\\+u((?!00[01]|[dD][89a-fA-F])[0-9a-fA-F]{4})|\\+(/)"
+    rf"|{_BACKSLASHES}u((?!00[01]|[dD][89a-fA-F])[0-9a-fA-F]{{4}})|{_BACKSLASHES}(/)"
 )
 
 

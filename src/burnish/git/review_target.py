@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from burnish.core.change import Change
 from burnish.core.commit import Base, Commit
@@ -91,7 +91,9 @@ def _default_range(project: Project, base: str | None) -> CommitRange:
         return _uncommitted(project, "what is staged", index_tree(project, head.sha), base)
     found = _base_of_branch(project, head, base)
     if found is None:
-        return _revision(project, "HEAD", None, note="There are no uncommitted changes, and no branch to compare with.")
+        note = "There are no uncommitted changes, and no branch to compare with."
+        # what was left out of the working tree is named here, too
+        return replace(_revision(project, "HEAD", None, note=note), taken=user_tree)
     name, start = found
     branch = _branch_name(project, "HEAD") or f"HEAD ({_short(head)})"
     count = _commits_between(project, start.sha, head.sha)

@@ -16,8 +16,8 @@ from burnish.git.files import restore_owner_rights
 from burnish.git.project import SECRETS, Project, is_secret
 from burnish.regular_files import read_regular
 
-# names that git refuses, because some file systems treat them as `.git`
-_FORBIDDEN = re.compile(rb"(?:^|/)(?:\.git|git~1)(?:[ .:\\][^/]*)?(?:/|$)", re.I)
+# Names that git refuses, because some file systems treat them as `.git`. It takes `.git.sh` and `.git x`.
+_FORBIDDEN = re.compile(rb"(?:^|[/\\])(?:\.git|git~1)[ .]*(?:[/\\:]|$)", re.I)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,8 @@ class DirtyPaths:
     too_long: tuple[bytes, ...] = ()
     # folders that git cannot list, e.g. without rights
     closed: tuple[bytes, ...] = ()
+    # new files with a name that git refuses
+    forbidden: tuple[bytes, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.to_stage or self.to_drop)
@@ -86,12 +88,16 @@ def find_dirty_paths(
     to_stage: list[bytes] = []
     to_drop: list[bytes] = []
     nested_repositories: list[bytes] = []
+    forbidden: list[bytes] = []
     records = result.stdout.split(b"\0")
     untracked_paths = tuple(record[2:] for record in records if record[:2] == b"? ") if with_excluded else ()
     excluded_paths = _excluded(project, index, root, untracked_paths) if untracked_paths else frozenset()
     for record in records:
         tag, path = record[:2], record[2:]
-        if not path or _FORBIDDEN.search(path) or (tag == b"? " and path in excluded_paths):
+        if not path or (tag == b"? " and path in excluded_paths):
+            continue
+        if _FORBIDDEN.search(path):
+            forbidden.append(path)
             continue
         if tag == b"? ":
             (nested_repositories if path.endswith(b"/") else to_stage).append(path)
@@ -110,6 +116,7 @@ def find_dirty_paths(
         untracked_paths,
         too_long,
         tuple(dict.fromkeys(_CLOSED.findall(result.stderr))),
+        tuple(dict.fromkeys(forbidden)),
     )
 
 

@@ -45,7 +45,7 @@ class UserTree:
     tree: str
     # new files that look like secrets
     secrets: tuple[str, ...] = ()
-    # files and folders
+    # files and folders, also those with a name that git refuses
     unreadable: tuple[str, ...] = ()
     # new folders that are separate repositories, or that a package manager filled
     nested: tuple[str, ...] = ()
@@ -115,7 +115,7 @@ def checkout_tree(project: Project, head: str | None = None) -> UserTree:
         inside = _foreign(project, dirt.new)
         secrets = {path for path in dirt.new - inside.keys() if is_secret(os.fsdecode(path))}
         unreadable = {p for p in dirt.to_stage if p not in secrets and p not in inside and not _can_read(project, p)}
-        unreadable |= {*dirt.closed, *dirt.too_long}
+        unreadable |= {*dirt.closed, *dirt.too_long, *dirt.forbidden}
         stage(project, copy, project.root, _without(dirt, secrets | unreadable | inside.keys()))
         folders = set(inside.values())
         installed_folders = {folder for folder in folders if not (project.root / os.fsdecode(folder) / ".git").exists()}
@@ -237,7 +237,8 @@ def _differs(project: Project, root: Path, git_dir: Path, levels: int) -> bool:
             _skip_submodules(project, copy, root, links)
         dirt = find_dirty_paths(project, copy, root, file_mode=file_mode(project), ours=False)
         # its own attributes: other ones than those of its commit are a difference themselves
-        if _without(dirt, _same_content(project, dirt, entries, root) | _filtered(project, dirt, entries, None, root)):
+        same_paths = _same_content(project, dirt, entries, root) | _filtered(project, dirt, entries, None, root)
+        if dirt.forbidden or _without(dirt, same_paths):
             return True
         staged_tree = project.git("write-tree", "--missing-ok", index=copy).stdout.decode().strip()
     if staged_tree != _submodule_head(project, root, "tree"):

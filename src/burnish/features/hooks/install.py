@@ -60,6 +60,8 @@ def install(start: Path, name: str, *, everywhere: bool, dry_run: bool) -> HookC
         refuse_inside_phase()
     backups = Backups(home_of() / "hooks" / "backups")
     found, targets = _targets(start, name, everywhere)
+    if name == GIT:
+        _refuse_link(targets[0].path)
     edits = [target.put(read(target.path)) for target in targets]
     for target, edit in zip(targets, edits, strict=True):
         if edit.changes and not dry_run:
@@ -220,15 +222,23 @@ def with_hook(found: FoundRepository) -> Edit:
     return Edit(path, data, put_block(data, GIT, hook_lines(), first="#!/bin/sh\n"), mode, _notes(found, path, data))
 
 
+def _refuse_link(path: Path) -> None:
+    """What it leads to may be no file of this repository, so it is not read either."""
+    if path.is_symlink():
+        raise Refused(f"{path} is a link to {path.readlink()}, which may serve others too.", hint=_by_hand())
+
+
+def _by_hand() -> str:
+    return f"Add it by hand: {hook_lines()[3].strip()}"
+
+
 def without_hook(data: bytes) -> bytes:
     return take_block(data, GIT)
 
 
 def _refuse_foreign(path: Path, data: bytes) -> None:
     """What we cannot add to without breaking it, or without waking it up."""
-    by_hand = f"Add it by hand: {hook_lines()[3].strip()}"
-    if path.is_symlink():
-        raise Refused(f"{path} is a link to {path.readlink()}, which may serve others too.", hint=by_hand)
+    by_hand = _by_hand()
     if data.startswith(b"#!") and not _SHELL.match(data):
         first = data.partition(b"\n")[0].decode(errors="replace")[:80]
         raise Refused(f"{path} is not a shell script ({first}), so burnish adds nothing to it.", hint=by_hand)

@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import re
+import stat
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -50,7 +51,10 @@ class Edit:
 
 
 def read(path: Path) -> bytes | None:
+    """The content; None where there is no file. The folder of a checkout may have a pipe or a device in its place."""
     try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise BurnishError(f"Cannot read {path}: it is not a regular file.", hint="Remove it, and try again.")
         return path.read_bytes()
     except FileNotFoundError:
         return None

@@ -467,7 +467,10 @@ def _left_out(user_tree: UserTree | None) -> tuple[str, ...]:
             f"{path} is a submodule with uncommitted content, which was not reviewed: burnish review in that folder"
             for path in user_tree.submodules
         ),
-        *(f"{path} cannot be read: it was not reviewed." for path in user_tree.unreadable),
+        *(
+            f"{path} cannot be read, or has a name that git refuses: it was not reviewed."
+            for path in user_tree.unreadable
+        ),
         *(
             f"{path} is staged with other content than the file has, which was not reviewed: burnish review --staged"
             for path in user_tree.staged
