@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,7 +20,7 @@ pytestmark = pytest.mark.slow
 EXTRA = "hitl_review: every\nreview: {agents: [judge], max_cycles: 1}\n"
 # 1 gets a finding; 2, 3 and 4 are approved; 5 fails
 AUTHOR = """
-if task == "5":
+if task == "5" and (pathlib.Path(LOG).parent / "offline").exists():
     sys.exit("the network is gone")
 pathlib.Path(f"part_{task}.py").write_text(f"def check(value):\\n    return bool(value)  # {phase} {cycle}\\n")
 pathlib.Path(f"more_{task}.py").write_text("x = 1\\n")
@@ -44,6 +45,7 @@ def opened() -> Iterator[Browser]:
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     root = tmp_path_factory.mktemp("hesitations")
     lab = Lab.make(root / "lab", author=AUTHOR, judge=JUDGE, extra=EXTRA)
+    (lab.root / "offline").touch()
     for title in ("Round the total", "Drop the old API", "Validate the name", "Log by one logger", "Send the report"):
         lab.add(title)
     lab.burnish("run", "--all", "-j", "2", code=None)
@@ -319,3 +321,59 @@ def test_enter_in_the_empty_note_presses_the_chosen_button(page: Page, served: S
     press(page, "Enter")
     page.wait_for_selector("[data-gate] .error:has-text('No finding is open.')")
     assert page.input_value("#gate-note") == ""
+
+
+def test_what_cannot_be_merged_is_named_once_and_without_a_command(page: Page, served: Served) -> None:
+    left = {
+        "id": "3",
+        "status": "verified",
+        "why": "Task 3 conflicts with main in app.py. Nothing was changed.",
+        "hint": "Have the agent resolve it: burnish rebase 3.",
+        "conflicts": ["app.py"],
+    }
+    page.route("**/merge-verified", lambda route: route.fulfill(json={"merged": [], "left": [left]}))
+    served.of_project("POST", "/tasks/3/decide", {"choice": "approve", "note": "", **seen(served, 3)})
+    open_page(page, served, "/inbox")
+    page.wait_for_selector("#merge-all")
+    press(page, "M")
+    page.wait_for_selector("dialog[open]")
+    press(page, "Enter")
+    page.wait_for_selector(".toast:has-text('T3 was skipped: it conflicts with main in app.py.')")
+    assert "burnish" not in page.inner_text("#toasts")
+
+
+def seen(served: Served, number: int) -> dict[str, str]:
+    task = served.lab.task(number)
+    return {"commit": task["commit"], "status": task["status"]}
+
+
+def test_the_change_is_opened_after_a_retry_that_the_inbox_led_to(page: Page, served: Served) -> None:
+    (served.lab.root / "offline").unlink()
+    page.goto(f"{served.url}/p/{served.project}/t/5#answer")
+    page.wait_for_selector(".task-page[data-ready]")
+    page.wait_for_selector("#act-retry")
+    press(page, "a", "Enter")
+    page.wait_for_selector("#changes:not([hidden]) .lines", timeout=60_000)
+
+
+def test_a_task_with_an_external_reviewer_names_no_command_of_a_terminal(page: Page, served: Served) -> None:
+    served.of_project("POST", "/tasks/5/handoff", {"force": False})
+    page.goto(f"{served.url}/p/{served.project}/t/5")
+    page.wait_for_selector(".sentence:has-text('Record the reply here.')")
+    assert "burnish review" not in page.inner_text("#part-head")
+
+
+def test_the_page_of_a_plan_shows_no_empty_change_and_its_decision_has_a_name_on_a_phone(
+    tmp_path: Path, opened: Browser
+) -> None:
+    lab = Lab.make(tmp_path / "lab", author='print("1. Guard it.")', extra="approval: required\n")
+    lab.add("Plan it", "-t", "plan")
+    lab.burnish("run", "1", code=None)
+    with serving(lab) as served, logged_in(opened, served, width=390, height=844) as page:
+        page.goto(f"{served.url}/p/{served.project}/t/1")
+        page.wait_for_selector(".task-page[data-ready]")
+        page.wait_for_timeout(500)
+        assert page.is_visible("#story") and not page.is_visible("#changes")
+        press(page, "o")
+        until(page, "!document.getElementById('gate-details').open")
+        assert page.is_visible("#gate-h")

@@ -23,8 +23,9 @@ const WITHOUT_TAB = ["", "#gate", "#answer", "#override"];
 let isTabFree = WITHOUT_TAB.includes(location.hash);
 
 function showHead(part) {
-  // what waits for a decision is the change
-  if (part.dataset.status === "waiting_approval" && isTabFree && page.dataset.opens === "story") {
+  // what waits for a decision is the change; a plan has none
+  const hasChange = part.dataset.status === "waiting_approval" && part.dataset.type !== "plan";
+  if (hasChange && isTabFree && page.dataset.opens === "story") {
     page.dataset.opens = "changes";
     open("changes");
   }
