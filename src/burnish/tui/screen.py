@@ -200,8 +200,10 @@ class ProjectScreen(App[str]):
             # it was refused, or interrupted before it was started
             self.exit("")
         elif self.run_of and not self.run_of.is_interrupted:
-            words = "Tasks wait for your decision after each review: a, r, f."
+            words = "Tasks wait for you after each review: a, r, f."
             self.say(words if self.run_of.asks else "The run is under way.", "3: the agents at work")
+            # at the top it no longer starts
+            self._draw_bars()
 
     def _end_at_once(self) -> None:
         """Without a last word to the terminal: if it is not read (Ctrl-S), the loop waits for it for ever."""
@@ -430,6 +432,7 @@ class ProjectScreen(App[str]):
                 return
             self.say("The run has ended.", "q closes the screen and prints the results.", "bold")
             self._draw_bars()
+            self._draw_live()
         version = self.data.store.version
         if version != self._version and not self._is_loading:
             self._version = version
