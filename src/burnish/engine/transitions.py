@@ -133,7 +133,8 @@ def first_findings(event_log: EventLog, task: Task, run: int) -> list[Event]:
     """The findings that a new run begins with.
 
     What earlier reviews in another tool found, as it was before the first run, and what persons said in the run before
-    and what is still open. A comment keeps its id and its file; its line was in the code of that run.
+    and what is still open. A comment keeps its id and its file; its line was in the code of that run. The
+    author has not read it, so that cycle 1 is followed by an improve phase.
     """
     findings: dict[str, Finding] = {}
     for event in event_log.events(task.id):
@@ -145,7 +146,7 @@ def first_findings(event_log: EventLog, task: Task, run: int) -> list[Event]:
     for finding in event_log.findings(task.id) if task.run else ():
         if finding.alive and finding.remark.rule == COMMENT_RULE:
             remark = replace(finding.remark, line=None, end_line=None, quote="")
-            again = Finding(finding.id, remark, first_cycle=0, last_cycle=0, reviewers=finding.reviewers)
+            again = Finding(finding.id, remark, reviewers=finding.reviewers)
             findings[finding.id] = replace(again, replies=finding.replies)
     return [new_event(one.event_type, FindingChanged(one), run=run, cycle=0) for one in findings.values()]
 
