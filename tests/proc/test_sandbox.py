@@ -95,6 +95,20 @@ def test_a_burnish_home_outside_of_the_home_is_masked_but_for_programs_in_it(san
     assert done.stdout.split() == ["venv", "work"]
 
 
+@pytest.mark.parametrize("checkout", [".", ".."])
+def test_a_checkout_that_contains_the_home_does_not_show_it_under_its_second_name(
+    sandbox: Sandbox, checkout: str
+) -> None:
+    root = (sandbox.home / checkout).resolve()
+    (root / "app.py").write_text("x = 1\n")
+    link = sandbox.burnish_home / "checkout"
+    link.symlink_to(root)
+    box = replace(sandbox, checkout=root, mounts=(Mount(link, "read", source=root),))
+    names = inside(box, f"cd {link}; find . -not -path './home/burnish*' -name key; ls -A").split()
+    assert "./.ssh/key" not in names and "./home/.ssh/key" not in names
+    assert ("app.py" in names) == (root != sandbox.home.resolve())
+
+
 def test_other_projects_stay_read_only_below_a_folder_that_may_be_written(sandbox: Sandbox, tmp_path: Path) -> None:
     apart, private = tmp_path / "apart", sandbox.home / "private"
     inner = tmp_path / "inner"

@@ -86,7 +86,7 @@ class Sandbox:
         words = (program or argv[0], *argv[1:])
         readable = (*self._certificates(env), *readable)
         base_mounts = self._mounts(words, env=env, writable=writable, readable=readable, trees=trees)
-        all_mounts = (*base_mounts, *_at_real_paths(self.mounts), *mounts, *trees)
+        all_mounts = (*base_mounts, *self._without_private(_at_real_paths(self.mounts)), *mounts, *trees)
         masked_files = masked_token_files(self.burnish_home, all_mounts)
         masked_files += self._masked_sockets(all_mounts, readable, (*mounts, *trees))
         pins = self._pins(all_mounts)
@@ -150,6 +150,21 @@ class Sandbox:
         if ours.is_dir() or covering(masks, ours):
             masks.append(Mount(ours, "empty", sealed=not home.is_relative_to(ours)))
         return [*masks, *_under_other_names(masks)]
+
+    def _without_private(self, mounts: Sequence[Mount]) -> list[Mount]:
+        """The mounts of folders under other names, with what they show of the home directory hidden again.
+
+        The checkout may be the home directory or contain it: then it would be readable under that name.
+        """
+        private = [place for place in (self.home.resolve(), self.burnish_home.resolve()) if place.is_dir()]
+        sources = [(mount, mount.source.resolve()) for mount in mounts if mount.source]
+        masks = [
+            Mount(mount.target / place.relative_to(source), "empty", permissions=_OF_HOME)
+            for mount, source in sources
+            for place in private
+            if place.is_relative_to(source)
+        ]
+        return [*mounts, *masks]
 
     def _listed(self) -> list[Mount]:
         """The places in the user's settings; device files stay devices."""
