@@ -350,9 +350,19 @@ def _source_roots(cwd: str) -> list[str]:
 
 def _member_roots(tree: Path) -> list[str]:
     """Where projects in folders of the tree have their sources."""
-    files = (path for depth in ("*", "*/*") for name in _PYTHON_PROJECT for path in _glob(tree, f"{depth}/{name}"))
-    members = dict.fromkeys(path.parent.relative_to(tree).as_posix() for path in files)
-    return [posixpath.join(member, below) for member in [*members][:_MAX_MEMBERS] for below in ("", "src", "lib")]
+    members: list[str] = []
+    level = [""]
+    for _ in range(2):
+        level = [posixpath.join(folder, name) for folder in level for name in _folders(f"{tree}/{folder}")]
+        files = ((folder, f"{tree}/{folder}/{name}") for folder in level for name in _PYTHON_PROJECT)
+        members += [folder for folder, file in files if os.path.exists(file)]  # noqa: PTH110 (many)
+    found = [*dict.fromkeys(members)][:_MAX_MEMBERS]
+    return [posixpath.join(member, below) for member in found for below in ("", "src", "lib")]
+
+
+def _folders(folder: str) -> list[str]:
+    found = read_folder(folder)
+    return sorted(name for name in found.folders if name[0] != "." and name != "node_modules") if found else []
 
 
 def _source_names(folder: Path, read: ReadFolder) -> Iterator[str]:
