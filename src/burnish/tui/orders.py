@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from burnish.core.status import Status
 from burnish.core.task import Task
 from burnish.errors import BadInput, BurnishError
-from burnish.tui.acts import STARTED, Order, stands
+from burnish.tui.acts import STARTED, Order
+from burnish.views.status import stands
 
 if TYPE_CHECKING:
     from burnish.runtime.app import App

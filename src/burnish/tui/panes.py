@@ -17,11 +17,10 @@ from burnish.core.status import Reason, Status
 from burnish.core.task import Task
 from burnish.core.transcript import Row, RowKind
 from burnish.tui import pages
-from burnish.tui.acts import status_words
 from burnish.tui.fields import Bar, BarItem
 from burnish.tui.lines import LineView, ShownLine, plain, prose, styled, verbatim
 from burnish.views.board import TaskCard
-from burnish.views.status import cycles_words, review_words
+from burnish.views.status import cycles_words, review_words, status_words
 
 if TYPE_CHECKING:
     from burnish.agents.steps import AnswerLines
