@@ -149,6 +149,10 @@ class BurnishTui(ProjectScreen):
         if not ids:
             self.say("Nothing waits for you.")
             return
+        if self.named_next:
+            self.pane.tab = "overview"
+            self.action_open_task(self.named_next)
+            return
         # a task that was decided may be back already, at another place: go on from where it was
         is_seen = self.pane.display and self.view != "live"
         if self.filter_text and any(self._is_listed(one) for one in ids if one != self.number or not is_seen):

@@ -37,6 +37,7 @@ from burnish.tui.lines import (
     prose,
     styled,
 )
+from burnish.tui.orders import NotMerged
 from burnish.tui.panes import Follower, LivePane, TaskPane, follower_of
 from burnish.tui.project import BoardState, ProjectData, TaskDetails
 
@@ -134,6 +135,8 @@ class ProjectScreen(App[str]):
         self.marked: set[int] = set()
         # the key for the next task was pressed before the inbox was read, and no other key since
         self.is_next_wanted = False
+        # the task that the message names as the next one
+        self.named_next = 0
         # the file that marking one has led to
         self.left_at: int | None = None
         self.next_line = ""
@@ -343,7 +346,7 @@ class ProjectScreen(App[str]):
 
     def say(self, what: str, hint: str = "", style: str = "", *, is_brief: bool = False) -> None:
         """A message above the keys, until the next one; with `is_brief` until the next key."""
-        self._is_brief, self.is_act_message = is_brief, False
+        self._is_brief, self.is_act_message, self.named_next = is_brief, False, 0
         line = self.query_one("#message", Static)
         what, hint = message_line(what), message_line(hint)
         text = styled(what, style) + styled(f"  {hint}" if hint else "", "dim")
@@ -414,6 +417,13 @@ class ProjectScreen(App[str]):
                 self.is_beginning_asked = False
                 self.say("")
             self.pane.draw([*pages.trouble(error.what, error.hint)], ("trouble", self.number, error.what))
+        elif isinstance(error, NotMerged):
+            # another than the one that is on the screen already
+            shown_id = self.details.task.id if self.details else 0
+            following_id = next((number for number in error.ids if number != shown_id), 0)
+            next_words = f"n: T{following_id}" if following_id else self.next_hint
+            self.say(error.what, " · ".join(words for words in (next_words, error.hint) if words), "red")
+            self.named_next = following_id
         else:
             details = self.pane.details
             self.say(error.what, with_keys(error.hint, details) if details else error.hint, "red")
