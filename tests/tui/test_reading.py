@@ -71,6 +71,24 @@ def test_a_search_tells_how_many_lines_of_folded_files_have_the_words(tmp_path: 
     on_screen(lab, act, size=WIDE)
 
 
+def test_the_head_of_a_task_keeps_two_rows(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, author=TWO_FILES, judge=APPROVE, extra="approval: required\n")
+    lab.add("Add three files", "--max-cycles", "1", "--tag", "storage", "--tag", "needs-a-second-look")
+    lab.burnish("run", code=1)
+
+    async def act(screen: Screen) -> None:
+        await screen.press("enter")
+        await screen.until("Verdict")
+        head = screen.app.query_one("#task-head", LineView)
+        assert head.size.height == 2, screen.text
+        assert "waits for approval" in screen.text and "#storage" not in screen.text
+        await screen.pilot.resize_terminal(200, 50)
+        await screen.until("#storage #needs-a-second-look")
+        assert head.size.height == 2, screen.text
+
+    on_screen(lab, act)
+
+
 def test_words_that_the_end_of_a_row_cuts_are_marked_in_both_rows(tmp_path: Path) -> None:
     lab = with_three_files(tmp_path)
 

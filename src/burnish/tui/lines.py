@@ -297,7 +297,8 @@ class LineView(ScrollView, can_focus=True):
         """The rows of all lines at this width, also before they are wrapped."""
         if self._rows and width == self._width:
             return len(self._rows)
-        return sum(1 for line in self.lines for _ in line.rows(max(20, width)))
+        room = max(20, width)
+        return sum(1 for line in (self.build(room) if self.build else self.lines) for _ in line.rows(room))
 
     def on_resize(self, event: events.Resize) -> None:
         if self._room != self._width or not self._rows:
