@@ -151,7 +151,7 @@ def _show_run(request: RunRequest, until: str | None, *, exit_zero: bool) -> int
         screen_run.asks = bool(request.hitl or app.config.hitl_review)
         return lambda: start_run(app, _argv(request, until))
 
-    screen_run = ScreenRun(check)
+    screen_run = ScreenRun(check, ids=request.ids)
     try:
         answer = show_screen(screen_run)
     except KeyboardInterrupt:

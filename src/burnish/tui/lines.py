@@ -392,9 +392,13 @@ class PickList(LineView):
 
     def _set(self, lines: list[ShownLine]) -> None:
         old = [line.key for line in self.lines if line.key]
+        was_in_view = self._is_in_view()
         super()._set(lines)
         keys = [line.key for line in self.lines if line.key]
-        if self.key not in keys:
+        if self.key in keys:
+            if was_in_view and not self._is_in_view():
+                self.move_to(self.key)
+        else:
             # what was there is gone: the one that is in its place now
             place = old.index(self.key) if self.key in old else 0
             self.move_to(keys[min(place, len(keys) - 1)] if keys else "")
@@ -435,6 +439,11 @@ class PickList(LineView):
 
     def on_mouse_scroll_up(self) -> None:
         self.call_after_refresh(self._keep_cursor_in_view)
+
+    def _is_in_view(self) -> bool:
+        """Whether the cursor is on the screen."""
+        top = round(self.scroll_y)
+        return self.key in [line.key for line in self.lines[top : top + self.size.height]]
 
     def _keep_cursor_in_view(self) -> None:
         """What Enter opens can be seen: the wheel takes the cursor with it at the edge."""

@@ -8,7 +8,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -167,6 +167,8 @@ class ProjectScreen(App[str]):
         self.picks.focus()
         self._draw_list()
         self._first_key = self.picks.key
+        if self.run_of:
+            self._select_first_of(self.run_of.ids)
         if self.number:
             self.pane.clear(READING)
         self.say("The run starts…" if self.run_of else "", style="dim")
@@ -179,6 +181,16 @@ class ProjectScreen(App[str]):
             self._end_on_signals()
         self.set_interval(_POLL_SECONDS, self._poll)
         self.set_interval(_FOLLOW_SECONDS, self._follow)
+
+    def _select_first_of(self, ids: Sequence[int]) -> None:
+        """Select the first of these tasks that is listed."""
+        keys = {line.key for line in self.picks.lines}
+        key = next((key for number in ids if (key := f"task:{number}") in keys), "")
+        if key:
+            self.picks.move_to(key)
+            self._first_key = ""
+            # the list has no place on the screen yet
+            self.after_drawing(lambda: self.picks.move_to(self.picks.key))
 
     def _end_on_signals(self) -> None:
         """Close the screen in its own loop: an exception there would leave threads that wait for the loop."""
