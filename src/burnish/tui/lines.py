@@ -205,6 +205,17 @@ class LineView(ScrollView, can_focus=True):
         first = next((row for row in rows if self.lines[self._rows[row][0]].key), None)
         return (self.lines[self._rows[first][0]].key, top - first) if first is not None else ("", 0)
 
+    def place_key(self) -> tuple[str, int]:
+        """The key of the part in which the marked line is, and how many lines of it are above."""
+        place = self.top_line() if self.place is None else self.place
+        numbers = range(min(place, len(self.lines) - 1), -1, -1)
+        first = next((number for number in numbers if self.lines[number].key), 0)
+        return (self.lines[first].key if self.lines else "", place - first)
+
+    def line_of(self, key: str, offset: int) -> int:
+        """The number of the line that is so far below the one with this key."""
+        return next((number for number, line in enumerate(self.lines) if line.key == key), 0) + offset
+
     def return_to(self, key: str, rows: int) -> None:
         """Put the same part at the top again, if lines above it have come or gone."""
         first = next((row for row, (line, _) in enumerate(self._rows) if self.lines[line].key == key), None)

@@ -133,6 +133,9 @@ class ProjectScreen(App[str]):
         # the change on the page, the files of it that are being marked as viewed, and the line to go to then
         self.diff: Diff | None = None
         self.marked: set[int] = set()
+        # viewed files of it that a search has unfolded, and the step that the search takes when they are shown
+        self.unfolded: set[str] = set()
+        self.step_to_take = 0
         # the key for the next task was pressed before the inbox was read, and no other key since
         self.is_next_wanted = False
         # the task that the message names as the next one
@@ -524,6 +527,8 @@ class ProjectScreen(App[str]):
             self.since_review = self.is_beginning_asked = False
             self.next_line, self.diff = "", None
             self.marked.clear()
+            self.unfolded.clear()
+            self.step_to_take = 0
         self._wanted = self._loaded = number
         if number:
             self._in_background(lambda: self.data.details(number, board), self._take_details, "details")
@@ -562,7 +567,8 @@ class ProjectScreen(App[str]):
             self._go_to_next_line()
         elif tab == "diff":
             blobs = self.data.viewed(details.task)
-            token = (tab, number, details.head.commit, details.findings, self.since_review, blobs)
+            unfolded_paths = frozenset(self.unfolded)
+            token = (tab, number, details.head.commit, details.findings, self.since_review, blobs, unfolded_paths)
             if self.pane.is_drawn(token):
                 self._say_beginning()
             else:
@@ -596,7 +602,7 @@ class ProjectScreen(App[str]):
             show_first = partial(self._back, self._take_first_lines, diff, token)
             numbers = viewed_files(diff, viewed_blobs)
             nothing = "Nothing was changed." if task.commit else NOT_COMMITTED
-            return diff, pages.diff_page(diff, texts, about, numbers, hints, nothing, show_first), is_all
+            return diff, pages.diff_page(diff, texts, about, numbers, token[-1], hints, nothing, show_first), is_all
         finally:
             app.store.close()
 
@@ -617,10 +623,14 @@ class ProjectScreen(App[str]):
             self._say_beginning(is_all=is_all)
             self.diff = diff
             self.marked.clear()
+            place = self.pane.page.place_key()
             self.pane.draw(lines, token)
             self._go_to_next_line()
             self._draw_bars()
-            self.query_one("#find", SearchField).search_again()
+            if self.step_to_take:
+                self._search_from = self.pane.page.line_of(*place) + 1
+            step, self.step_to_take = self.step_to_take, 0
+            self.query_one("#find", SearchField).search_again(step)
 
     def _say_beginning(self, *, is_all: bool = False) -> None:
         """Answer `u`, when the diff that it asked for is on the screen."""
