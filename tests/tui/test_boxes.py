@@ -223,6 +223,23 @@ def test_merge_all_names_the_first_task_that_was_skipped_and_the_key_that_goes_t
     on_screen(lab, act, size=(140, 40))
 
 
+def test_a_tag_that_is_typed_is_one_more(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path)
+    lab.add("Add division", "--tag", "math")
+
+    async def act(screen: Screen) -> None:
+        await screen.until("It is ready to be started.")
+        await screen.press("ctrl+p")
+        await screen.type("tags")
+        await screen.press("enter")
+        await screen.until("Words with spaces between them")
+        await screen.type("later")
+        await screen.press("enter")
+        await screen.until("Tags of task 1: math, later.")
+
+    on_screen(lab, act, size=WIDE)
+
+
 def test_escape_that_is_typed_before_the_box_is_there_closes_it(tmp_path: Path) -> None:
     lab = at_the_gate(tmp_path, REJECT, "hitl_review: final\nreview: {agents: [judge]}\n")
 
