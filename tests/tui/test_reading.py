@@ -122,6 +122,20 @@ def test_a_search_finds_words_that_only_viewed_files_have(tmp_path: Path) -> Non
     on_screen(lab, act, size=WIDE)
 
 
+def test_a_search_without_result_tells_how_the_list_is_filtered(tmp_path: Path) -> None:
+    lab = with_three_files(tmp_path)
+
+    async def act(screen: Screen) -> None:
+        await screen.until("Verdict")
+        await screen.press("enter", "slash")
+        await screen.type("status:wait")
+        await screen.until("No line has these words.  To filter the list: Esc, Esc, /")
+        await screen.press("escape", "escape", "slash")
+        await screen.until_focused("filter")
+
+    on_screen(lab, act, size=WIDE)
+
+
 def test_the_head_of_a_task_keeps_two_rows(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author=TWO_FILES, judge=APPROVE, extra="approval: required\n")
     lab.add("Add three files", "--max-cycles", "1", "--tag", "storage", "--tag", "needs-a-second-look")

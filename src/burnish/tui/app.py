@@ -298,7 +298,9 @@ class BurnishTui(ProjectScreen):
             nothing = "No line that is shown has these words." if folded else "No line has these words."
             words = f"{number} of {count} line{'s' * (count != 1)}" if count else nothing
             more = f"{sum(folded.values())} {'more ' * bool(count)}in viewed files, which are folded: Enter shows them."
-            more = more if folded else ""
+            # words for the list, that were typed on a page beside it
+            elsewhere = "" if count or self.view == "live" else "To filter the list: Esc, Esc, /"
+            more = more if folded else elsewhere
             self.say(words, more, "" if count else "yellow")
         self.pane.show_tabs()
 
