@@ -223,6 +223,25 @@ def test_merge_all_names_the_first_task_that_was_skipped_and_the_key_that_goes_t
     on_screen(lab, act, size=(140, 40))
 
 
+def test_a_task_that_a_message_names_is_gone_to_once(tmp_path: Path) -> None:
+    lab = at_the_gate(tmp_path, count=2)
+
+    async def act(screen: Screen) -> None:
+        await screen.press("j", "k")
+        await screen.until("Enter Open")
+        # the selected one, which is not on the screen yet
+        screen.app.say("Not merged: T1.")
+        screen.app.named_next = screen.app.number
+        await screen.until("Not merged: T1.")
+        await screen.press("n")
+        await screen.until("Verdict")
+        assert screen.app.number == 1
+        await screen.press("n")
+        await screen.until(lambda: screen.app.number == 2)
+
+    on_screen(lab, act)
+
+
 def test_a_tag_that_is_typed_is_one_more(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path)
     lab.add("Add division", "--tag", "math")

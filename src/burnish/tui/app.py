@@ -150,8 +150,9 @@ class BurnishTui(ProjectScreen):
             self.say("Nothing waits for you.")
             return
         if self.named_next:
+            number, self.named_next = self.named_next, 0
             self.pane.tab = "overview"
-            self.action_open_task(self.named_next)
+            self.action_open_task(number)
             return
         # a task that was decided may be back already, at another place: go on from where it was
         is_seen = self.pane.display and self.view != "live"
