@@ -114,6 +114,10 @@ def test_quiet_is_quiet(capsys: Capture) -> None:
             "✗ Task 29 failed (AGENT_FAILED after 1 cycle): exit code 3",
         ),
         (replace(TASK, status=Status.COMPLETED, cycle=0), "✓ Task 29 completed"),
+        (
+            replace(TASK, status=Status.WAITING_APPROVAL, note="a person decides next"),
+            "! Task 29 waits for approval (after 1 cycle): a person decides next",
+        ),
     ],
 )
 def test_how_it_ended_is_one_line(task: Task, words: str) -> None:

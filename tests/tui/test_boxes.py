@@ -197,6 +197,68 @@ def test_merge_all_lists_the_tasks_in_the_order_in_which_they_are_merged(tmp_pat
     on_screen(lab, act, size=(140, 40))
 
 
+def test_merge_all_names_the_first_task_that_was_skipped_and_the_key_that_goes_there(tmp_path: Path) -> None:
+    author = "pathlib.Path('same.py').write_text(f'A = {task}\\n')"
+    lab = Lab.make(tmp_path, author=author, judge=APPROVE, extra="approval: required\n")
+    for number in (1, 2, 3, 4):
+        lab.add(f"Add division {number}", "--max-cycles", "1")
+    lab.burnish("run", "--all", code=None)
+    for number in (2, 3, 4):
+        lab.burnish("decide", str(number), "approve")
+
+    async def act(screen: Screen) -> None:
+        await screen.until("Verdict")
+        screen.app.action_open_task(4)
+        await screen.until("M Merge all 3")
+        await screen.press("M")
+        await screen.until_focused("choices")
+        await screen.press("y")
+        await screen.until("Not merged: T3, T4.")
+        await screen.until("n: T3")
+        # the first of the inbox is another one
+        await screen.until(lambda: screen.app.waiting_ids[0] == 1)
+        await screen.press("n")
+        await screen.until(lambda: screen.app.number == 3)
+
+    on_screen(lab, act, size=(140, 40))
+
+
+def test_a_task_that_a_message_names_is_gone_to_once(tmp_path: Path) -> None:
+    lab = at_the_gate(tmp_path, count=2)
+
+    async def act(screen: Screen) -> None:
+        await screen.press("j", "k")
+        await screen.until("Enter Open")
+        # the selected one, which is not on the screen yet
+        screen.app.say("Not merged: T1.")
+        screen.app.named_next = screen.app.number
+        await screen.until("Not merged: T1.")
+        await screen.press("n")
+        await screen.until("Verdict")
+        assert screen.app.number == 1
+        await screen.press("n")
+        await screen.until(lambda: screen.app.number == 2)
+
+    on_screen(lab, act)
+
+
+def test_a_tag_that_is_typed_is_one_more(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path)
+    lab.add("Add division", "--tag", "math")
+
+    async def act(screen: Screen) -> None:
+        await screen.until("It is ready to be started.")
+        await screen.press("ctrl+p")
+        await screen.type("tags")
+        await screen.press("enter")
+        await screen.until("Words with spaces between them")
+        await screen.type("later")
+        await screen.press("enter")
+        await screen.until("Tags of task 1: math, later.")
+
+    on_screen(lab, act, size=WIDE)
+
+
 def test_escape_that_is_typed_before_the_box_is_there_closes_it(tmp_path: Path) -> None:
     lab = at_the_gate(tmp_path, REJECT, "hitl_review: final\nreview: {agents: [judge]}\n")
 

@@ -195,6 +195,29 @@ def test_a_run_is_checked_and_started_when_its_screen_is_drawn(tmp_path: Path) -
     assert run.refusal is not None and run.refusal.what == "It is refused."
 
 
+def test_the_screen_of_a_run_selects_its_first_task_and_keeps_it_in_sight(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path)
+    for number in range(1, 41):
+        lab.add(f"Add part {number:02}")
+    may_go_on = threading.Event()
+
+    def check() -> Callable[[], RunProcess]:
+        assert may_go_on.wait(60)
+        raise BadInput("It is refused.")
+
+    async def act(screen: Screen) -> None:
+        await screen.until("Add part 35")
+        assert screen.app.number == 35
+        # it moves to another group of the list: it is still selected, and on the screen
+        lab.burnish("run", "35", code=None)
+        await screen.until(lambda: next(c for c in screen.app.board.cards if c.id == 35).group != "todo")
+        await screen.until("Add part 35")
+        assert screen.app.number == 35
+        may_go_on.set()
+
+    on_screen(lab, act, run=ScreenRun(check, ids=(99, 35, 36)))
+
+
 def test_a_run_that_is_interrupted_before_its_start_is_not_started(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path)
     lab.add("Add division")

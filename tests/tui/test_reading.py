@@ -71,6 +71,89 @@ def test_a_search_tells_how_many_lines_of_folded_files_have_the_words(tmp_path: 
     on_screen(lab, act, size=WIDE)
 
 
+def test_a_search_unfolds_viewed_files_and_goes_to_their_lines(tmp_path: Path) -> None:
+    lab = with_three_files(tmp_path)
+
+    async def act(screen: Screen) -> None:
+        def marked() -> str:
+            page = screen.app.pane.page
+            return page.lines[page.place].text.plain if page.place is not None else ""
+
+        await screen.until("Verdict")
+        await screen.press("d")
+        await screen.until("one = 1")
+        await screen.press("right_square_bracket", "right_square_bracket", "V")
+        await screen.until(lambda: "ten = 1" not in screen.text or "two = 1" not in screen.text)
+        await screen.press("slash")
+        await screen.type("= 1")
+        await screen.until("1 of 2 lines  1 more in viewed files")
+        assert marked() == "one = 1"
+        await screen.press("enter")
+        await screen.until("2 of 3 lines")
+        assert "more in viewed files" not in screen.text and marked() == "ten = 1"
+        await screen.press("up")
+        await screen.until("1 of 3 lines")
+        assert marked() == "one = 1"
+        # the files stay unfolded for reading, and viewed
+        await screen.press("escape")
+        await screen.until("1 viewed")
+        assert "ten = 1" in screen.text and "two = 1" in screen.text
+
+    on_screen(lab, act, size=WIDE)
+
+
+def test_a_search_finds_words_that_only_viewed_files_have(tmp_path: Path) -> None:
+    lab = with_three_files(tmp_path)
+
+    async def act(screen: Screen) -> None:
+        await screen.until("Verdict")
+        await screen.press("d")
+        await screen.until("one = 1")
+        await screen.press("V")
+        await screen.until("Viewed one.py. 1 of 3.")
+        await screen.until(lambda: "one = 1" not in screen.text)
+        await screen.press("slash")
+        await screen.type("one =")
+        await screen.until("No line that is shown has these words.  1 in viewed files")
+        await screen.press("up")
+        await screen.until("1 of 1 line")
+        assert "one = 1" in screen.text
+
+    on_screen(lab, act, size=WIDE)
+
+
+def test_a_search_without_result_tells_how_the_list_is_filtered(tmp_path: Path) -> None:
+    lab = with_three_files(tmp_path)
+
+    async def act(screen: Screen) -> None:
+        await screen.until("Verdict")
+        await screen.press("enter", "slash")
+        await screen.type("status:wait")
+        await screen.until("No line has these words.  To filter the list: Esc, Esc, /")
+        await screen.press("escape", "escape", "slash")
+        await screen.until_focused("filter")
+
+    on_screen(lab, act, size=WIDE)
+
+
+def test_the_head_of_a_task_keeps_two_rows(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, author=TWO_FILES, judge=APPROVE, extra="approval: required\n")
+    lab.add("Add three files", "--max-cycles", "1", "--tag", "storage", "--tag", "needs-a-second-look")
+    lab.burnish("run", code=1)
+
+    async def act(screen: Screen) -> None:
+        await screen.press("enter")
+        await screen.until("Verdict")
+        head = screen.app.query_one("#task-head", LineView)
+        assert head.size.height == 2, screen.text
+        assert "waits for approval" in screen.text and "#storage" not in screen.text
+        await screen.pilot.resize_terminal(200, 50)
+        await screen.until("#storage #needs-a-second-look")
+        assert head.size.height == 2, screen.text
+
+    on_screen(lab, act)
+
+
 def test_words_that_the_end_of_a_row_cuts_are_marked_in_both_rows(tmp_path: Path) -> None:
     lab = with_three_files(tmp_path)
 

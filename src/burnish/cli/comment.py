@@ -66,6 +66,8 @@ def _from_stdin() -> str:
 
 def _outlook(before: Task, after: Task, finding_id: str) -> str:
     """What happens with the comment, and what to type."""
+    from burnish.views.status import stands
+
     if before.status is not after.status:
         effect = "its approval is void" if before.status is Status.VERIFIED else "it no longer waits for approval"
         return f"Task {after.id} was {before.status} and is open again: {effect}. Continue: burnish run {after.id}"
@@ -75,4 +77,4 @@ def _outlook(before: Task, after: Task, finding_id: str) -> str:
     has_work = after.commit not in (None, after.base)
     verb = "retry" if after.status is Status.FAILED or not has_work else verb
     verb = "unpause" if after.is_paused else verb
-    return f"Task {after.id} is {after.status}. Settle {finding_id}: burnish {verb} {after.id}"
+    return f"Task {after.id} {stands(after.status)}. Settle {finding_id}: burnish {verb} {after.id}"

@@ -203,7 +203,7 @@ def apply(
     """
     from burnish import runtime
     from burnish.features.review.apply_suggestions import apply_suggestions
-    from burnish.views.status import task_json
+    from burnish.views.status import stands, task_json
     from burnish.views.task import finding_json
 
     runtime.refuse_inside_phase()
@@ -214,7 +214,7 @@ def apply(
         say_json({"task": task_json(result.task), "commit": result.commit, "findings": rows})
         return
     say(f"Applied {', '.join(one.id for one in result.findings)} to task {number}: commit {result.commit[:12]}")
-    tell(f"  Task {number} is {result.task.status}. Have it checked and reviewed: burnish run {number}")
+    tell(f"  Task {number} {stands(result.task.status)}. Have it checked and reviewed: burnish run {number}")
 
 
 def _day(text: str) -> date:
@@ -234,6 +234,8 @@ def _report(finding: Finding, task: Task, what: str, as_json: bool) -> None:
 
         say_json(ruled_json(finding, task))
         return
+    from burnish.views.status import stands
+
     say(f"{what} {finding.id} of task {task.id}: {one_line(finding.remark.title)}")
     open_count = f", {count(task.open_findings, 'finding')} open" if task.open_findings else ""
-    tell(f"  Task {task.id} is {task.status}{open_count}." + (f" {one_line(task.note)}" if task.note else ""))
+    tell(f"  Task {task.id} {stands(task.status)}{open_count}." + (f" {one_line(task.note)}" if task.note else ""))

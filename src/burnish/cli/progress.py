@@ -35,7 +35,7 @@ from burnish.core.recorded_reviews import tests_ran
 from burnish.core.status import Status
 from burnish.core.task import Task
 from burnish.core.transcript import INDENT, line_at_end
-from burnish.views.status import MARKS, WAITING
+from burnish.views.status import MARKS, WAITING, status_words
 
 
 class ActionLines:
@@ -321,7 +321,8 @@ def result(task: Task, *, has_tests: bool = True) -> str:
     inside = f"{outcome}{after}" if outcome else after.strip()
     if not has_tests and task.status is Status.VERIFIED:
         inside = f"{inside}; no tests were run"
-    words = f"{mark(MARKS[task.status])} Task {task.id} {task.status}" + (f" ({inside})" if inside else "")
+    words = f"{mark(MARKS[task.status])} Task {task.id} {status_words(task.status)}"
+    words += f" ({inside})" if inside else ""
     note = one_line(task.note)
     return words if task.status in (Status.VERIFIED, Status.COMPLETED) or not note else f"{words}: {note}"
 

@@ -151,7 +151,7 @@ def _show_run(request: RunRequest, until: str | None, *, exit_zero: bool) -> int
         screen_run.asks = bool(request.hitl or app.config.hitl_review)
         return lambda: start_run(app, _argv(request, until))
 
-    screen_run = ScreenRun(check)
+    screen_run = ScreenRun(check, ids=request.ids)
     try:
         answer = show_screen(screen_run)
     except KeyboardInterrupt:
@@ -251,6 +251,7 @@ def retry(
     from burnish import runtime
     from burnish.features.tasks.edit import TaskLimit, retry_task
     from burnish.runtime.requests import RunRequest
+    from burnish.views.status import stands
 
     runtime.refuse_inside_phase()
     app = open_app()
@@ -269,7 +270,7 @@ def retry(
         _tell_kept(app, task_after)
     if later:
         say_json(_tasks_json([task_after]) | {"notes": notes}) if as_json else say(
-            f"Task {task_after.id} is {task_after.status}. Run it: burnish run {task_after.id}"
+            f"Task {task_after.id} {stands(task_after.status)}. Run it: burnish run {task_after.id}"
         )
         return 0
     return _carry_out(app, RunRequest(ids=(task_after.id,)), exit_zero=exit_zero, as_json=as_json, notes=notes)

@@ -10,6 +10,7 @@ from burnish.core.review import Verdict
 from burnish.core.status import Reason, Status
 from burnish.core.task import PAUSABLE, Task
 from burnish.views.board_moves import ACTS, RUNNING
+from burnish.views.status import stands
 
 if TYPE_CHECKING:
     from burnish.core.gate import GateView
@@ -259,20 +260,3 @@ def opposite(order: Order, task: Task) -> Order | None:
         case "describe":
             return replace(back, act="describe", text=task.spec.description)
     return None
-
-
-def status_words(status: Status) -> str:
-    return "waits for approval" if status is Status.WAITING_APPROVAL else status.value.replace("_", " ")
-
-
-def stands(status: Status) -> str:
-    """`is blocked`: the status as a part of a sentence."""
-    return _STANDS.get(status) or f"is {status_words(status)}"
-
-
-_STANDS = {
-    Status.WAITING_APPROVAL: status_words(Status.WAITING_APPROVAL),
-    Status.FAILED: "has failed",
-    Status.CODE_REVIEW: "is in review",
-    Status.BACKLOG: "is in the backlog",
-}

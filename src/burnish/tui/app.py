@@ -149,6 +149,11 @@ class BurnishTui(ProjectScreen):
         if not ids:
             self.say("Nothing waits for you.")
             return
+        if self.named_next:
+            number, self.named_next = self.named_next, 0
+            self.pane.tab = "overview"
+            self.action_open_task(number)
+            return
         # a task that was decided may be back already, at another place: go on from where it was
         is_seen = self.pane.display and self.view != "live"
         if self.filter_text and any(self._is_listed(one) for one in ids if one != self.number or not is_seen):
@@ -218,6 +223,7 @@ class BurnishTui(ProjectScreen):
             return
         order = Order("viewed", task.id, text=f"{file.path}\n{file.file.new_blob}")
         self.marked.add(file.number)
+        self.unfolded.discard(file.path)
         following = (one.number for one in self.diff.files[file.number + 1 :] if one.number not in numbers)
         self.left_at = next(following, min(file.number + 1, len(self.diff.files) - 1))
         self.next_line = f"file:{self.left_at}"
@@ -277,25 +283,39 @@ class BurnishTui(ProjectScreen):
         field = self.query_one("#find", SearchField)
         if not field.has_class("shown"):
             return
+        folded = self._folded_lines(field.value)
+        if step and folded:
+            # a search ends at the words, also in files that were viewed
+            self.unfolded |= folded.keys()
+            self.step_to_take = step
+            self._draw_page()
+            return
         number, count = self.query_one(field.beside, LineView).find(field.value, step, self._search_from)
         if not field.value:
             self.say("")
         elif self.is_diff_awaited:
             self.say("The diff is not read yet.")
         else:
-            words = f"{number} of {count} line{'s' * (count != 1)}" if count else "No line has these words."
-            folded = self._folded_lines(field.value)
-            more = f"{folded} more in viewed files, which are folded: after [ or ] V unfolds one." if folded else ""
+            nothing = "No line that is shown has these words." if folded else "No line has these words."
+            words = f"{number} of {count} line{'s' * (count != 1)}" if count else nothing
+            more = f"{sum(folded.values())} {'more ' * bool(count)}in viewed files, which are folded: Enter shows them."
+            # words for the list, that were typed on a page beside it
+            elsewhere = "" if count or self.view == "live" else "To filter the list: Esc, Esc, /"
+            more = more if folded else elsewhere
             self.say(words, more, "" if count else "yellow")
         self.pane.show_tabs()
 
-    def _folded_lines(self, words: str) -> int:
-        """How many lines of viewed files have the words."""
-        if not self.details or self.pane.tab != "diff" or not self.diff or self.view == "live":
-            return 0
-        numbers = viewed_files(self.diff, self.data.viewed(self.details.task))
-        blocks = (block for number in numbers for block in self.diff.files[number].blocks)
-        return sum(words.casefold() in line.text.casefold() for block in blocks for line in block.lines)
+    def _folded_lines(self, words: str) -> dict[str, int]:
+        """How many lines of each viewed file that is folded have the words; without files that have none."""
+        if not words or not self.details or self.pane.tab != "diff" or not self.diff or self.view == "live":
+            return {}
+        files = [self.diff.files[number] for number in viewed_files(self.diff, self.data.viewed(self.details.task))]
+        lines = {file.path: [line for block in file.blocks for line in block.lines] for file in files}
+        counts = {
+            path: sum(words.casefold() in line.text.casefold() for line in lines[path])
+            for path in lines.keys() - self.unfolded
+        }
+        return {path: number for path, number in counts.items() if number}
 
     def action_end_search(self) -> None:
         self.query_one("#find", SearchField).close()

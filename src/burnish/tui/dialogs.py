@@ -455,7 +455,9 @@ def ask(
         if act == "fix" and question:
             words, is_required = f"{question}\n\nThe agent gets your answer, beside the findings.", True
         words = f"{details.head.note}\n\n{words}" if act == "improve" and details.head.note else words
-        text = {"describe": task.spec.description, "tag": " ".join(task.spec.tags)}.get(act, "")
+        # what is typed behind the last tag is another one
+        tags = "".join(f"{tag} " for tag in task.spec.tags)
+        text = {"describe": task.spec.description, "tag": tags}.get(act, "")
         dialog = NoteDialog(name, words, text=text, is_required=is_required)
         app.push_screen(dialog.begin_with_unsent(unsent), with_text)
     elif act == "raise" and details.head.answer:

@@ -66,10 +66,10 @@ class SearchField(FilterField):
             super().__init__()
             self.step = step
 
-    def search_again(self) -> None:
+    def search_again(self, step: int = 0) -> None:
         """The page has other lines now."""
         if self.has_class("shown"):
-            self.post_message(self.Stepped(0))
+            self.post_message(self.Stepped(step))
 
     async def _on_key(self, event: events.Key) -> None:
         step = {"enter": 1, "down": 1, "up": -1}.get(event.key)

@@ -205,6 +205,17 @@ class LineView(ScrollView, can_focus=True):
         first = next((row for row in rows if self.lines[self._rows[row][0]].key), None)
         return (self.lines[self._rows[first][0]].key, top - first) if first is not None else ("", 0)
 
+    def place_key(self) -> tuple[str, int]:
+        """The key of the part in which the marked line is, and how many lines of it are above."""
+        place = self.top_line() if self.place is None else self.place
+        numbers = range(min(place, len(self.lines) - 1), -1, -1)
+        first = next((number for number in numbers if self.lines[number].key), 0)
+        return (self.lines[first].key if self.lines else "", place - first)
+
+    def line_of(self, key: str, offset: int) -> int:
+        """The number of the line that is so far below the one with this key."""
+        return next((number for number, line in enumerate(self.lines) if line.key == key), 0) + offset
+
     def return_to(self, key: str, rows: int) -> None:
         """Put the same part at the top again, if lines above it have come or gone."""
         first = next((row for row, (line, _) in enumerate(self._rows) if self.lines[line].key == key), None)
@@ -297,7 +308,8 @@ class LineView(ScrollView, can_focus=True):
         """The rows of all lines at this width, also before they are wrapped."""
         if self._rows and width == self._width:
             return len(self._rows)
-        return sum(1 for line in self.lines for _ in line.rows(max(20, width)))
+        room = max(20, width)
+        return sum(1 for line in (self.build(room) if self.build else self.lines) for _ in line.rows(room))
 
     def on_resize(self, event: events.Resize) -> None:
         if self._room != self._width or not self._rows:
@@ -391,9 +403,13 @@ class PickList(LineView):
 
     def _set(self, lines: list[ShownLine]) -> None:
         old = [line.key for line in self.lines if line.key]
+        was_in_view = self._is_in_view()
         super()._set(lines)
         keys = [line.key for line in self.lines if line.key]
-        if self.key not in keys:
+        if self.key in keys:
+            if was_in_view and not self._is_in_view():
+                self.move_to(self.key)
+        else:
             # what was there is gone: the one that is in its place now
             place = old.index(self.key) if self.key in old else 0
             self.move_to(keys[min(place, len(keys) - 1)] if keys else "")
@@ -434,6 +450,11 @@ class PickList(LineView):
 
     def on_mouse_scroll_up(self) -> None:
         self.call_after_refresh(self._keep_cursor_in_view)
+
+    def _is_in_view(self) -> bool:
+        """Whether the cursor is on the screen."""
+        top = round(self.scroll_y)
+        return self.key in [line.key for line in self.lines[top : top + self.size.height]]
 
     def _keep_cursor_in_view(self) -> None:
         """What Enter opens can be seen: the wheel takes the cursor with it at the edge."""

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from burnish.core.status import Status
 from burnish.core.task import Task
 from burnish.errors import BadInput, BurnishError
-from burnish.tui.acts import STARTED, Order, stands
+from burnish.tui.acts import STARTED, Order
+from burnish.views.status import stands
 
 if TYPE_CHECKING:
     from burnish.runtime.app import App
 
 VIA = "tui"
 _DONE = {"approve": "Approved", "reject": "Rejected", "fix": "Sent back", "skip": "Accepted"}
+
+
+class NotMerged(BurnishError):
+    """Some of several tasks were not merged."""
+
+    def __init__(self, what: str, ids: Sequence[int], *, hint: str) -> None:
+        super().__init__(what, hint=hint)
+        self.ids = ids
 
 
 def carry_out(start: Path, order: Order, report: Callable[[str], None] = lambda words: None) -> str:
@@ -235,8 +244,9 @@ def _merge_all(app: App, order: Order, report: Callable[[str], None]) -> str:
     merged_words += f": {', '.join(merged_ids)}." if merged_ids else "."
     if not result.left:
         return merged_words
-    remaining_ids = [f"T{task.id}" for task, _ in result.left]
-    raise BurnishError(f"{merged_words} Not merged: {', '.join(remaining_ids)}.", hint=result.left[0][1].what)
+    remaining_ids = [task.id for task, _ in result.left]
+    what = f"{merged_words} Not merged: {', '.join(f'T{number}' for number in remaining_ids)}."
+    raise NotMerged(what, remaining_ids, hint=result.left[0][1].what)
 
 
 def _rebase(app: App, order: Order) -> str:

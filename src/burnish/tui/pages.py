@@ -315,11 +315,12 @@ def diff_page(
     read: Callable[[Sequence[str]], Mapping[str, str]],
     about: str = "",
     viewed_numbers: Collection[int] = (),
+    unfolded_paths: Collection[str] = (),
     hints: Sequence[str] = (),
     nothing: str = "Nothing was changed.",
     show_first: Callable[[list[ShownLine]], None] = lambda lines: None,
 ) -> list[ShownLine]:
-    """Files with their findings in place; of those that were viewed, the heading and open findings.
+    """Files with their findings in place; of those that were viewed and not unfolded, the heading and open findings.
 
     `read` returns the texts of blobs, for the colours; `hints` name keys; `nothing` is said of a change
     without files. `show_first` gets the first lines of a very large change, to be shown meanwhile.
@@ -334,7 +335,7 @@ def diff_page(
     colours = MAX_COLOURED_IN_ALL
     for file in diff.files:
         lines += [_BLANK, _file_heading(file, is_viewed=file.number in viewed_numbers)]
-        if file.number in viewed_numbers:
+        if file.number in viewed_numbers and file.path not in unfolded_paths:
             alive = [finding for finding in file.findings if finding.alive]
             lines += [line for finding in alive for line in finding_lines(finding, indent=2)]
             continue

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,11 +18,10 @@ from burnish.core.status import Reason, Status
 from burnish.core.task import Task
 from burnish.core.transcript import Row, RowKind
 from burnish.tui import pages
-from burnish.tui.acts import status_words
 from burnish.tui.fields import Bar, BarItem
 from burnish.tui.lines import LineView, ShownLine, plain, prose, styled, verbatim
 from burnish.views.board import TaskCard
-from burnish.views.status import cycles_words, review_words
+from burnish.views.status import cycles_words, review_words, status_words
 
 if TYPE_CHECKING:
     from burnish.agents.steps import AnswerLines
@@ -133,7 +133,7 @@ class TaskPane(Vertical):
         """The head and the tabs; the page is drawn by `draw`."""
         is_other = self.details is None or self.details.task.id != details.task.id
         self.details = details
-        self.query_one("#task-head", LineView).show(head_lines(details))
+        self.query_one("#task-head", LineView).show_fitted(partial(head_lines, details))
         if is_other:
             self.size_words = ""
         self.show_tabs()
@@ -179,13 +179,16 @@ class TaskPane(Vertical):
         self.page.append(lines, most=MAX_LINES)
 
 
-def head_lines(details: TaskDetails) -> list[ShownLine]:
+def head_lines(details: TaskDetails, width: int) -> list[ShownLine]:
+    """The title, and the facts that fit in one row, without the last ones that do not."""
     task, head = details.task, details.head
     title = styled(f"T{task.id} ", "bold cyan") + styled(plain(task.spec.title), "bold")
     facts: list[Text] = [styled(status_words(task.status), f"bold {pages.TONES[head.tone]}".strip())]
     # who rejected it is told by what became of the review
     has_cause = task.status is not Status.BACKLOG and task.reason is not Reason.HUMAN_REJECTED
+    # the most important one first
     words = [
+        "paused" if task.is_paused else "",
         plain(str(task.reason or task.error or "")).replace("_", " ").lower() if has_cause else "",
         cycles_words(task) if task.cycle else "",
         _outcome(details, f"review {review_words(task)}") if task.review_status else "",
@@ -194,11 +197,16 @@ def head_lines(details: TaskDetails) -> list[ShownLine]:
         known_cost(task.cost_usd, task.cost_source),
         # the page has more of it
         details.shown_commit[:8],
-        "paused" if task.is_paused else "",
         plain(" ".join(f"#{tag}" for tag in task.spec.tags)),
     ]
     facts += [styled(word, "dim") for word in words if word]
-    return [ShownLine(title), ShownLine(styled(" · ", "dim").join(facts))]
+    while len(facts) > 1 and _joined_facts(facts).cell_len > width:
+        del facts[-1]
+    return [ShownLine(title), ShownLine(_joined_facts(facts))]
+
+
+def _joined_facts(facts: Sequence[Text]) -> Text:
+    return styled(" · ", "dim").join(facts)
 
 
 def _outcome(details: TaskDetails, review: str) -> str:

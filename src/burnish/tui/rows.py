@@ -11,12 +11,11 @@ from rich.cells import cell_len
 
 from burnish.core.cost import UNKNOWN_COST
 from burnish.core.status import Status
-from burnish.tui.acts import status_words
 from burnish.tui.lines import ShownLine, plain, styled
 from burnish.tui.markdown import inline
 from burnish.tui.project import TITLES, BoardState, since
 from burnish.views.board import TaskCard
-from burnish.views.status import MARKS
+from burnish.views.status import MARKS, status_words
 
 if TYPE_CHECKING:
     from burnish.views.inbox import InboxEntry

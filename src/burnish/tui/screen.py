@@ -8,7 +8,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -37,6 +37,7 @@ from burnish.tui.lines import (
     prose,
     styled,
 )
+from burnish.tui.orders import NotMerged
 from burnish.tui.panes import Follower, LivePane, TaskPane, follower_of
 from burnish.tui.project import BoardState, ProjectData, TaskDetails
 
@@ -132,8 +133,13 @@ class ProjectScreen(App[str]):
         # the change on the page, the files of it that are being marked as viewed, and the line to go to then
         self.diff: Diff | None = None
         self.marked: set[int] = set()
+        # viewed files of it that a search has unfolded, and the step that the search takes when they are shown
+        self.unfolded: set[str] = set()
+        self.step_to_take = 0
         # the key for the next task was pressed before the inbox was read, and no other key since
         self.is_next_wanted = False
+        # the task that the message names as the next one
+        self.named_next = 0
         # the file that marking one has led to
         self.left_at: int | None = None
         self.next_line = ""
@@ -164,6 +170,8 @@ class ProjectScreen(App[str]):
         self.picks.focus()
         self._draw_list()
         self._first_key = self.picks.key
+        if self.run_of:
+            self._select_first_of(self.run_of.ids)
         if self.number:
             self.pane.clear(READING)
         self.say("The run starts…" if self.run_of else "", style="dim")
@@ -176,6 +184,16 @@ class ProjectScreen(App[str]):
             self._end_on_signals()
         self.set_interval(_POLL_SECONDS, self._poll)
         self.set_interval(_FOLLOW_SECONDS, self._follow)
+
+    def _select_first_of(self, ids: Sequence[int]) -> None:
+        """Select the first of these tasks that is listed."""
+        keys = {line.key for line in self.picks.lines}
+        key = next((key for number in ids if (key := f"task:{number}") in keys), "")
+        if key:
+            self.picks.move_to(key)
+            self._first_key = ""
+            # the list has no place on the screen yet
+            self.after_drawing(lambda: self.picks.move_to(self.picks.key))
 
     def _end_on_signals(self) -> None:
         """Close the screen in its own loop: an exception there would leave threads that wait for the loop."""
@@ -343,7 +361,7 @@ class ProjectScreen(App[str]):
 
     def say(self, what: str, hint: str = "", style: str = "", *, is_brief: bool = False) -> None:
         """A message above the keys, until the next one; with `is_brief` until the next key."""
-        self._is_brief, self.is_act_message = is_brief, False
+        self._is_brief, self.is_act_message, self.named_next = is_brief, False, 0
         line = self.query_one("#message", Static)
         what, hint = message_line(what), message_line(hint)
         text = styled(what, style) + styled(f"  {hint}" if hint else "", "dim")
@@ -414,6 +432,13 @@ class ProjectScreen(App[str]):
                 self.is_beginning_asked = False
                 self.say("")
             self.pane.draw([*pages.trouble(error.what, error.hint)], ("trouble", self.number, error.what))
+        elif isinstance(error, NotMerged):
+            # another than the one that is on the screen already
+            shown_id = self.details.task.id if self.details else 0
+            following_id = next((number for number in error.ids if number != shown_id), 0)
+            next_words = f"n: T{following_id}" if following_id else self.next_hint
+            self.say(error.what, " · ".join(words for words in (next_words, error.hint) if words), "red")
+            self.named_next = following_id
         else:
             details = self.pane.details
             self.say(error.what, with_keys(error.hint, details) if details else error.hint, "red")
@@ -502,6 +527,8 @@ class ProjectScreen(App[str]):
             self.since_review = self.is_beginning_asked = False
             self.next_line, self.diff = "", None
             self.marked.clear()
+            self.unfolded.clear()
+            self.step_to_take = 0
         self._wanted = self._loaded = number
         if number:
             self._in_background(lambda: self.data.details(number, board), self._take_details, "details")
@@ -540,7 +567,8 @@ class ProjectScreen(App[str]):
             self._go_to_next_line()
         elif tab == "diff":
             blobs = self.data.viewed(details.task)
-            token = (tab, number, details.head.commit, details.findings, self.since_review, blobs)
+            unfolded_paths = frozenset(self.unfolded)
+            token = (tab, number, details.head.commit, details.findings, self.since_review, blobs, unfolded_paths)
             if self.pane.is_drawn(token):
                 self._say_beginning()
             else:
@@ -574,7 +602,7 @@ class ProjectScreen(App[str]):
             show_first = partial(self._back, self._take_first_lines, diff, token)
             numbers = viewed_files(diff, viewed_blobs)
             nothing = "Nothing was changed." if task.commit else NOT_COMMITTED
-            return diff, pages.diff_page(diff, texts, about, numbers, hints, nothing, show_first), is_all
+            return diff, pages.diff_page(diff, texts, about, numbers, token[-1], hints, nothing, show_first), is_all
         finally:
             app.store.close()
 
@@ -595,10 +623,14 @@ class ProjectScreen(App[str]):
             self._say_beginning(is_all=is_all)
             self.diff = diff
             self.marked.clear()
+            place = self.pane.page.place_key()
             self.pane.draw(lines, token)
             self._go_to_next_line()
             self._draw_bars()
-            self.query_one("#find", SearchField).search_again()
+            if self.step_to_take:
+                self._search_from = self.pane.page.line_of(*place) + 1
+            step, self.step_to_take = self.step_to_take, 0
+            self.query_one("#find", SearchField).search_again(step)
 
     def _say_beginning(self, *, is_all: bool = False) -> None:
         """Answer `u`, when the diff that it asked for is on the screen."""

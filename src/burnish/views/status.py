@@ -345,6 +345,23 @@ def _review(task: Task) -> str:
 _BEFORE_REVIEW = frozenset({Reason.NO_CHANGES, Reason.SECRET, Reason.BRANCH_GONE})
 
 
+def status_words(status: Status) -> str:
+    return "waits for approval" if status is Status.WAITING_APPROVAL else status.value.replace("_", " ")
+
+
+def stands(status: Status) -> str:
+    """`is blocked`: the status as a part of a sentence."""
+    return _STANDS.get(status) or f"is {status_words(status)}"
+
+
+_STANDS = {
+    Status.WAITING_APPROVAL: status_words(Status.WAITING_APPROVAL),
+    Status.FAILED: "has failed",
+    Status.CODE_REVIEW: "is in review",
+    Status.BACKLOG: "is in the backlog",
+}
+
+
 def review_words(task: Task) -> str:
     """`passed`, or `fixed, 2 issues` where the reviewer changed the code itself."""
     if task.review_status is ReviewStatus.FAILED and task.reason in _BEFORE_REVIEW and task.cycle <= 1:

@@ -70,6 +70,8 @@ class ScreenRun:
     is_interrupted: bool = False
     # the run leaves its decisions to the person
     asks: bool = False
+    # the tasks that it was started for; none if it finds them by itself
+    ids: Sequence[int] = ()
     _is_begun: bool = False
     # a run is not started once it was interrupted
     _lock: threading.Lock = field(default_factory=threading.Lock)
