@@ -342,6 +342,34 @@ def test_what_cannot_be_merged_is_named_once_and_without_a_command(page: Page, s
     assert "burnish" not in page.inner_text("#toasts")
 
 
+def test_an_untrusted_checkout_offers_no_start_in_a_menu_or_the_palette(page: Page, served: Served) -> None:
+    served.lab.add("Wait for the trust")
+    number = 6
+
+    def words(path: str, selector: str, opening: str) -> str:
+        open_page(page, served, path)
+        until(page, "document.getElementById('connection').dataset.state === 'live'")
+        if opening == "m":
+            page.focus(f"#t{number}")
+        press(page, opening)
+        page.wait_for_selector(selector)
+        found = page.inner_text(selector)
+        press(page, "Escape")
+        return found
+
+    board, task = f"/p/{served.project}", f"/p/{served.project}/t/{number}"
+    served.lab.burnish("untrust")
+    try:
+        menu = words(board, "#menu", "m")
+        assert "Start" not in menu and "not trusted" in menu and "Cancel" in menu
+        assert page.is_disabled("#run-all") and "not trusted" in page.get_attribute("#run-all", "title")
+        assert "Start" not in words(task, "#palette", "Control+k")
+    finally:
+        served.lab.burnish("trust")
+    assert "Start" in words(board, "#menu", "m") and not page.is_disabled("#run-all")
+    assert "Start" in words(task, "#palette", "Control+k")
+
+
 def seen(served: Served, number: int) -> dict[str, str]:
     task = served.lab.task(number)
     return {"commit": task["commit"], "status": task["status"]}
