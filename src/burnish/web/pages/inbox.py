@@ -224,9 +224,9 @@ def _line(entry: InboxEntry, project: ProjectRow) -> InboxLine:
 
 
 def _trusted(line: InboxLine, holders: Holders) -> InboxLine:
-    """Offers no call that is refused because the checkout is not trusted."""
-    is_refused = line.answer.path not in ("", "/unpause") and not holders.is_trusted(line.project.key)
-    return replace(line, answer=TRUST) if is_refused else line
+    """Offers nothing that is refused because the checkout is not trusted."""
+    needs_trust = line.answer.path not in ("", "/unpause") or line.answer.part in ("gate", "answer")
+    return replace(line, answer=TRUST) if needs_trust and not holders.is_trusted(line.project.key) else line
 
 
 def answer_of(entry: InboxEntry) -> InboxAnswer:
