@@ -246,6 +246,16 @@ def test_projects_are_walked_by_keys(page: Page, served: Served) -> None:
 # the list
 
 
+def test_a_single_project_stands_in_the_middle_of_a_wide_window(opened: Browser, served: Served) -> None:
+    with logged_in(opened, served, width=1920, height=1080) as page:
+        open_page(page, served, "/projects")
+        box = page.locator("#projects li").first.bounding_box()
+        title = page.locator("h1").first.bounding_box()
+        assert box and title and box["x"] == title["x"]
+        width = page.evaluate("document.body.getBoundingClientRect().width")
+        assert abs(box["x"] - (width - box["x"] - box["width"])) <= 1
+
+
 def test_tasks_of_the_list_are_selected_and_found_by_keys(page: Page, served: Served) -> None:
     open_page(page, served, f"/p/{served.project}/list")
     press(page, "j", "J", "J")
