@@ -350,6 +350,10 @@ def test_what_cannot_be_merged_is_named_once_and_without_a_command(page: Page, s
     press(page, "Enter")
     page.wait_for_selector(".toast:has-text('T3 was skipped: it conflicts with main in app.py.')")
     assert "burnish" not in page.inner_text("#toasts")
+    # the focus is on the link to what is to be done next
+    focused(page, "#toasts a")
+    press(page, "Enter")
+    page.wait_for_url(f"**/p/{served.project}/t/3")
 
 
 def test_an_untrusted_checkout_offers_no_start_in_a_menu_or_the_palette(page: Page, served: Served) -> None:
