@@ -246,6 +246,16 @@ def test_projects_are_walked_by_keys(page: Page, served: Served) -> None:
 # the list
 
 
+def test_a_single_project_stands_in_the_middle_of_a_wide_window(opened: Browser, served: Served) -> None:
+    with logged_in(opened, served, width=1920, height=1080) as page:
+        open_page(page, served, "/projects")
+        box = page.locator("#projects li").first.bounding_box()
+        title = page.locator("h1").first.bounding_box()
+        assert box and title and box["x"] == title["x"]
+        width = page.evaluate("document.body.getBoundingClientRect().width")
+        assert abs(box["x"] - (width - box["x"] - box["width"])) <= 1
+
+
 def test_tasks_of_the_list_are_selected_and_found_by_keys(page: Page, served: Served) -> None:
     open_page(page, served, f"/p/{served.project}/list")
     press(page, "j", "J", "J")
@@ -340,6 +350,38 @@ def test_what_cannot_be_merged_is_named_once_and_without_a_command(page: Page, s
     press(page, "Enter")
     page.wait_for_selector(".toast:has-text('T3 was skipped: it conflicts with main in app.py.')")
     assert "burnish" not in page.inner_text("#toasts")
+    # the focus is on the link to what is to be done next
+    focused(page, "#toasts a")
+    press(page, "Enter")
+    page.wait_for_url(f"**/p/{served.project}/t/3")
+
+
+def test_an_untrusted_checkout_offers_no_start_in_a_menu_or_the_palette(page: Page, served: Served) -> None:
+    served.lab.add("Wait for the trust")
+    number = 6
+
+    def words(path: str, selector: str, opening: str) -> str:
+        open_page(page, served, path)
+        until(page, "document.getElementById('connection').dataset.state === 'live'")
+        if opening == "m":
+            page.focus(f"#t{number}")
+        press(page, opening)
+        page.wait_for_selector(selector)
+        found = page.inner_text(selector)
+        press(page, "Escape")
+        return found
+
+    board, task = f"/p/{served.project}", f"/p/{served.project}/t/{number}"
+    served.lab.burnish("untrust")
+    try:
+        menu = words(board, "#menu", "m")
+        assert "Start" not in menu and "not trusted" in menu and "Cancel" in menu
+        assert page.is_disabled("#run-all") and "not trusted" in page.get_attribute("#run-all", "title")
+        assert "Start" not in words(task, "#palette", "Control+k")
+    finally:
+        served.lab.burnish("trust")
+    assert "Start" in words(board, "#menu", "m") and not page.is_disabled("#run-all")
+    assert "Start" in words(task, "#palette", "Control+k")
 
 
 def seen(served: Served, number: int) -> dict[str, str]:

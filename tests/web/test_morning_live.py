@@ -119,6 +119,27 @@ def test_reasons_are_ticked_and_the_approval_pressed_by_keys(opened: Browser, se
         until(page, "document.activeElement.value === 'approve'")
 
 
+@pytest.mark.parametrize(("width", "height"), [(1280, 720), (390, 844)])
+def test_the_reasons_of_an_override_leave_room_for_the_code(
+    opened: Browser, served: Served, width: int, height: int
+) -> None:
+    with logged_in(opened, served, width=width, height=height) as page:
+        open_task(page, served, 1)
+        page.keyboard.press("A")
+        page.keyboard.press("Enter")
+        until(page, "document.activeElement.matches('#gate-why input')")
+        top = page.evaluate("document.getElementById('part-gate').getBoundingClientRect().top")
+        assert top >= height * 0.54
+        # those that are below are scrolled to by keys
+        for _ in range(4):
+            page.keyboard.press("Tab")
+        until(page, "document.activeElement.name === 'follow_up'")
+        inside = "(({ top, bottom }, box) => top >= box.top && bottom <= box.bottom)"
+        box = "document.querySelector('#gate-why').getBoundingClientRect()"
+        until(page, f"{inside}(document.activeElement.getBoundingClientRect(), {box})")
+        page.keyboard.press("Escape")
+
+
 def test_the_decision_leaves_room_for_the_code_at_a_zoom_of_200_percent(opened: Browser, served: Served) -> None:
     with logged_in(opened, served, width=640, height=360) as page:
         open_task(page, served, 3)

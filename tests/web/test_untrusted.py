@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import html
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from burnish.views.board_moves import ACTS
 from testing.at_hand import AtHand, at_hand
 from testing.lab import Lab
 
@@ -53,3 +56,104 @@ def test_the_pages_of_the_project_say_so_until_it_is_trusted(server: AtHand) -> 
 def test_there_is_no_way_to_trust_over_http(server: AtHand) -> None:
     paths = server.api("GET", "/openapi.json").json()["paths"]
     assert [path for path in paths if "trust" in path] == []
+
+
+# 1 is rejected with a finding, 2 is approved, 3 waits for a decision, 4 has failed, 5 is new
+AUTHOR = """
+if task == "4":
+    sys.exit("the network is gone")
+pathlib.Path(f"part_{task}.py").write_text("x = 1\\n")
+"""
+
+
+@pytest.fixture(scope="module")
+def states(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AtHand]:
+    extra = "hitl_review: every\nreview: {agents: [judge], max_cycles: 1}\n"
+    lab = Lab.make(tmp_path_factory.mktemp("untrusted") / "lab", author=AUTHOR, extra=extra)
+    for title in ("Round the total", "Drop the API", "Validate the name", "Log once", "Send the report"):
+        lab.add(title)
+    lab.burnish("run", "1", "2", "3", "4", code=None)
+    with at_hand(lab) as opened:
+        for number, choice in ((1, "reject"), (2, "approve")):
+            task = lab.task(number)
+            seen = {"commit": task["commit"], "status": task["status"]}
+            opened.of_project("POST", f"/tasks/{number}/decide", {"choice": choice, "note": "x", **seen})
+        assert [lab.task(n)["status"] for n in range(1, 6)] == [
+            "blocked", "verified", "waiting_approval", "failed", "backlog",
+        ]  # fmt: skip
+        yield opened
+
+
+def read(server: AtHand, path: str) -> str:
+    _, headers = server.browser()
+    return html.unescape(server.client.get(path, headers=headers).text)
+
+
+def offered(server: AtHand, number: int) -> set[str]:
+    """The acts that the cards, the list and the page of the task offer."""
+    project, found = server.project, set[str]()
+    for path in (f"/p/{project}", "/all"):
+        card = re.search(rf'<li class="card"[^>]*data-id="{number}"[^>]*>', read(server, path))
+        assert card
+        for name in ("moves", "others"):
+            words = re.search(rf'data-{name}="([^"]*)"', card[0])
+            found |= {one.rpartition(":")[2] for one in words[1].split()} if words else set()
+    row = re.search(rf'<tr [^>]*data-id="{number}" data-acts="([^"]*)"', read(server, f"/p/{project}/list"))
+    page = read(server, f"/p/{project}/t/{number}")
+    answers = re.findall(r'data-answer="(\w+)"', page)
+    return {*found, *(row[1].split() if row else ()), *re.findall(r'data-act="(\w+)"', page), *answers}
+
+
+# what needs a body, and the forms on the page of a task
+REQUESTS = {
+    "merge": ("/merge", {"commit": ""}),
+    "improve": ("/improve", {"note": "Use a name.", "review": True}),
+    "note": ("/improve", {"note": "Use a name.", "review": True}),
+    "handoff": ("/handoff", {"force": False}),
+    "outside": ("/review-from", {"text": "It is fine.", "verdict": "approved"}),
+    "done": ("/done", {"commit": "", "grounds": {"explain": "It is right."}}),
+    "pr": ("/pr", {}),
+    "asking": ("/run", {"hitl": True}),
+    "decide": ("/decide", {"choice": "approve", "note": "", "commit": "", "status": "waiting_approval"}),
+    "override": ("/override", {"commit": "", "grounds": {"explain": "It is right."}}),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [1, 2, 3, 4, 5])
+def test_what_is_refused_is_not_offered_until_the_checkout_is_trusted(states: AtHand, number: int) -> None:
+    before = offered(states, number)
+    states.lab.burnish("untrust")
+    try:
+        now = offered(states, number)
+        assert now <= {"comment", "pause", "back", "cancel", "archive", "remove"}
+        commit = {"commit": states.lab.task(number)["commit"]}
+        for name in before - now:
+            path, body = REQUESTS.get(name) or (ACTS[name].path, ACTS[name].body)
+            reply = states.of_project(
+                "POST", f"/tasks/{number}{path}", {**body, **(commit if "commit" in body else {})}
+            )
+            assert "is not trusted" in reply.json().get("title", ""), name
+    finally:
+        states.lab.burnish("trust")
+    assert before - now and offered(states, number) == before
+
+
+@pytest.mark.slow
+def test_a_board_a_form_and_an_inbox_offer_no_start_and_say_why(states: AtHand) -> None:
+    project = states.project
+    states.lab.burnish("untrust")
+    try:
+        page = read(states, f"/p/{project}")
+        assert re.search(r'id="run-all"[^>]* disabled', page) and re.search(r'id="auto"[^>]* disabled', page)
+        assert "start-now" not in read(states, f"/p/{project}/form")
+        inbox = read(states, "/inbox")
+        assert "Trust it first…" in inbox and "Decide…" not in inbox
+        assert not re.search(r'data-do="[^"]*/(retry|improve|run|merge)"', inbox)
+        why = read(states, f"/p/{project}/why?task=5&to=in_progress")
+        assert "is not trusted" in why
+    finally:
+        states.lab.burnish("trust")
+    page = read(states, f"/p/{project}")
+    assert not re.search(r'id="run-all"[^>]* disabled', page) and "start-now" in read(states, f"/p/{project}/form")
+    assert "Trust it first…" not in read(states, "/inbox")

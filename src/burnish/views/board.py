@@ -105,6 +105,8 @@ class TaskCard:
     needs_me: bool
     # a person has decided that it ends here
     is_rejected: bool = False
+    # if not, nothing is offered that runs something
+    is_trusted: bool = True
 
     @property
     def group(self) -> str:
@@ -172,6 +174,8 @@ class Holders:
     queued: Callable[[Task], bool] = lambda task: False
     # the usage limit that a task waits for, in words: `waits for claude until 03:00`
     limit: Callable[[Task], str] = lambda task: ""
+    # whether the checkout of a project may be used to run something
+    is_trusted: Callable[[str], bool] = lambda project: True
 
     @classmethod
     def of(
@@ -283,6 +287,7 @@ def _card(
         # its verdict says so
         note = ""
     ready = task.status is Status.BACKLOG and not unmet and standing not in IDLE
+    is_trusted = holders.is_trusted(task.project)
     return TaskCard(
         id=task.id,
         title=task.spec.title,
@@ -310,14 +315,15 @@ def _card(
         why=why,
         note=note,
         commit=task.commit or "",
-        moves=moves(task, unmet=unmet, standing=standing, is_conflict=is_conflict),
-        others=others(task, standing=standing),
+        moves=moves(task, unmet=unmet, standing=standing, is_conflict=is_conflict, is_trusted=is_trusted),
+        others=others(task, standing=standing, is_trusted=is_trusted),
         # by number among the others that need a person
         rank=task.id if is_conflict else _rank(task),
         ready=ready,
         stuck=bool(unmet) or task.status is Status.BLOCKED,
         needs_me=needs_me,
         is_rejected=is_rejected(task),
+        is_trusted=is_trusted,
     )
 
 

@@ -122,6 +122,8 @@ _NEEDS_WORK = ("review", "override", "improve")
 _NEEDS_REST = ("ask", "review", "override", "improve", "run", "goon", "merge")
 # actions that start a run
 _STARTS_RUN = ("ask", "review", "improve", "run", "goon", "retry")
+# actions that the server refuses while the checkout is not trusted
+NEEDS_TRUST = frozenset({*_STARTS_RUN, "restart", "raise", "rebase", "merge", "decide", "override"})
 _COMMENTED = frozenset({*_S} - {_S.BACKLOG, _S.COMPLETED, _S.CANCELLED})
 # who holds a task while it is worked on
 RUNNING = ("here", "elsewhere")
@@ -129,8 +131,10 @@ RUNNING = ("here", "elsewhere")
 IDLE = ("queued", "paused")
 
 
-def moves(task: Task, *, unmet: Sequence[int], standing: str, is_conflict: bool = False) -> dict[Status, str]:
-    """Where this task can be put by hand, and by which act; `standing` as `Holders` says it.
+def moves(
+    task: Task, *, unmet: Sequence[int], standing: str, is_conflict: bool = False, is_trusted: bool = True
+) -> dict[Status, str]:
+    """Where this task can be put by hand, and by which act; `standing` and `is_trusted` as `Holders` says it.
 
     `is_conflict`: an approved task that conflicts with its target. What resolves it comes first.
     """
@@ -139,7 +143,8 @@ def moves(task: Task, *, unmet: Sequence[int], standing: str, is_conflict: bool 
     possible = {to: act for to, act in legal.items() if not why_not(task, act, unmet, standing)}
     # a retry alone would be blocked again at once
     is_spent = is_budget_spent(task)
-    return {to: "raise" if act == "retry" and is_spent else act for to, act in possible.items()}
+    acts = {to: "raise" if act == "retry" and is_spent else act for to, act in possible.items()}
+    return {to: act for to, act in acts.items() if is_trusted or act not in NEEDS_TRUST}
 
 
 def is_budget_spent(task: Task) -> bool:
@@ -147,7 +152,7 @@ def is_budget_spent(task: Task) -> bool:
     return task.status is Status.BLOCKED and task.reason is Reason.BUDGET and "(budget.task_" in task.note
 
 
-def others(task: Task, *, standing: str) -> tuple[str, ...]:
+def others(task: Task, *, standing: str, is_trusted: bool = True) -> tuple[str, ...]:
     """What else can be done to it, without a move."""
     if standing == "queued":
         return ("unqueue",)
@@ -170,11 +175,11 @@ def others(task: Task, *, standing: str) -> tuple[str, ...]:
         found.append("archive")
     if not running:
         found.append("remove")
-    return tuple(found)
+    return tuple(act for act in found if is_trusted or act not in NEEDS_TRUST)
 
 
-def refuse_move(task: Task, to: Status, *, unmet: Sequence[int], standing: str) -> None:
-    """Raise `Refused` with the reason, unless a person can make this move."""
+def refuse_move(task: Task, to: Status, *, unmet: Sequence[int], standing: str) -> str:
+    """The act that makes this move; raises `Refused` with the reason if a person cannot make it."""
     try:
         check_move(str(task.id), task.status, to)
     except Refused as error:
@@ -189,6 +194,7 @@ def refuse_move(task: Task, to: Status, *, unmet: Sequence[int], standing: str) 
     why = why_not(task, act, unmet, standing)
     if why:
         raise Refused(why, hint=_hint(task, unmet, standing))
+    return act
 
 
 def why_not(task: Task, act: str, unmet: Sequence[int], standing: str) -> str:

@@ -163,6 +163,10 @@ class ProjectRegistry:
         trust = replace(examine(discover(row.root), self.home), is_remote=True)
         return None if trust.is_trusted or trust.problem else trust
 
+    def _is_trusted(self, key: str) -> bool:
+        row = next((row for row in self.store.projects() if row.key == key), None)
+        return row is None or self.untrusted(row) is None
+
     def alive(self, runner: str) -> bool:
         """True if the runner that holds a task is alive."""
         return not is_runner_dead(self.store, self.home / "locks", runner)
@@ -176,7 +180,8 @@ class ProjectRegistry:
             limit = finder().limit_of(task)
             return limit.wait_words(clock.now()) if limit else ""
 
-        return Holders.of(self.store, self.alive, os.getpid(), self.runs.queue(), words)
+        found = Holders.of(self.store, self.alive, os.getpid(), self.runs.queue(), words)
+        return replace(found, is_trusted=cache(self._is_trusted))
 
     def limit_finder(self) -> LimitFinder:
         return LimitFinder(self.store, self.limits(), self.open, self.alive)

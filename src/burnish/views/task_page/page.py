@@ -15,7 +15,7 @@ from burnish.core.status import Reason, Status
 from burnish.core.task import Task
 from burnish.store import Store
 from burnish.views.board import Holders, Need, is_rejected, needs_of
-from burnish.views.board_moves import ACTS, IDLE, RUNNING, Act, moves, others, why_not
+from burnish.views.board_moves import ACTS, IDLE, NEEDS_TRUST, RUNNING, Act, moves, others, why_not
 from burnish.views.status import doing
 from burnish.views.task import failure_output
 from burnish.views.task_page.answers import PageAnswer, answer_of, may_hand_off
@@ -102,6 +102,8 @@ class TaskHead:
     may_hand_off: bool = False
     # `waits for claude until 03:00`: the usage limit that it waits for, while it runs or is ready
     limit: str = ""
+    # if not, nothing is offered that runs something, or that depends on the settings
+    is_trusted: bool = True
 
     @property
     def running(self) -> bool:
@@ -130,8 +132,11 @@ def head_of(store: Store, project: str, id: int, holders: Holders, conflict: Tar
     unmet = [need.id for need in needs if not need.met] if task.status is Status.BACKLOG else []
     is_ready = task.status is Status.BACKLOG and not unmet and standing not in IDLE
     limit = holders.limit(task) if standing in RUNNING or is_ready else ""
-    buttons = _buttons(task, standing, unmet, conflict)
+    is_trusted = holders.is_trusted(project)
+    buttons = _buttons(task, standing, unmet, conflict, is_trusted=is_trusted)
     answer = answer_of(task, {button.name for button in buttons}, conflict)
+    if answer and answer.kind == "outside" and not is_trusted:
+        answer = None
     return TaskHead(
         task=task,
         tone="warn" if conflict else TONES[task.status],
@@ -141,11 +146,12 @@ def head_of(store: Store, project: str, id: int, holders: Holders, conflict: Tar
         needs=needs,
         needed_by=tuple(sorted(other.id for other in tasks.values() if id in other.spec.depends_on)),
         commit=task.commit or "",
-        may_close=_may_close(task, standing),
+        may_close=is_trusted and _may_close(task, standing),
         output=failure_output(task, store.events(project, task=id)) if task.status is Status.FAILED else "",
         answer=answer,
-        may_hand_off=may_hand_off(task, at_rest=standing in ("", "interrupted")),
+        may_hand_off=is_trusted and may_hand_off(task, at_rest=standing in ("", "interrupted")),
         limit=limit,
+        is_trusted=is_trusted,
     )
 
 
@@ -181,7 +187,12 @@ def _may_close(task: Task, standing: str) -> bool:
 
 
 def _buttons(
-    task: Task, standing: str, unmet: Sequence[int], conflict: TargetConflict | None = None
+    task: Task,
+    standing: str,
+    unmet: Sequence[int],
+    conflict: TargetConflict | None = None,
+    *,
+    is_trusted: bool = True,
 ) -> tuple[Button, ...]:
     possible = set(moves(task, unmet=unmet, standing=standing).values())
     possible.update(others(task, standing=standing))
@@ -194,6 +205,8 @@ def _buttons(
         # a merge would be refused
         possible.remove("merge")
         possible.add("rebase")
+    if not is_trusted:
+        possible -= NEEDS_TRUST
     names = [name for name in _ORDER if name in possible - set(_ELSEWHERE)]
     preference = _STANDS_OUT.get(task.reason, "improve") if task.reason else ""
     editing = needs_description(task.reason, task.note)

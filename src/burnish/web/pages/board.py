@@ -13,8 +13,8 @@ from burnish.errors import BadInput, BurnishError
 from burnish.features.server.registry import ProjectRegistry
 from burnish.features.server.task_output import LiveCall, live_call
 from burnish.proc import clock
-from burnish.views.board import ORDER, TaskCard, board, cards_of, head_of, near
-from burnish.views.board_moves import acts_json, refuse_move
+from burnish.views.board import ORDER, Holders, TaskCard, board, cards_of, head_of, near
+from burnish.views.board_moves import NEEDS_TRUST, acts_json, refuse_move
 from burnish.views.filters import mentioning, unmet_among
 from burnish.web.deps import ProjectDep, RegistryDep, TaskNumber
 from burnish.web.pages.rendering import fragment, page
@@ -35,7 +35,8 @@ def show(request: Request, registry: RegistryDep, project: ProjectDep) -> Respon
     # read before the data, so that no event in between is missed
     since = registry.store.last_event(project.key)
     by_status = _by_status(request)
-    view = board(registry.store, project.key, registry.holders(), registry.waiting([project]), by_status=by_status)
+    holders = registry.holders()
+    view = board(registry.store, project.key, holders, registry.waiting([project]), by_status=by_status)
     return page(
         request,
         "board.html.j2",
@@ -50,7 +51,7 @@ def show(request: Request, registry: RegistryDep, project: ProjectDep) -> Respon
         more=[card.id for column in view.columns for card in column.cards[FIRST_CARDS:]],
         acts=acts_json(),
         steps=_steps(registry, project.key, [card for column in view.columns for card in column.cards]),
-        **_runs(registry, project.key),
+        **_runs(registry, project.key, holders),
     )
 
 
@@ -71,7 +72,7 @@ def cards(
         by_status=_by_status(request),
         steps=_steps(registry, project.key, cards),
         project=project,
-        **_runs(registry, project.key),
+        **_runs(registry, project.key, holders),
         notices=[notice for notice in registry.notices() if notice.project in (project.key, "")][-5:],
     )
 
@@ -82,7 +83,9 @@ def why(registry: RegistryDep, project: ProjectDep, task: int, to: Status) -> di
     tasks = registry.store.tasks(project.key, brief=True)
     found = next((one for one in tasks if one.id == task), None) or registry.store.task(project.key, task)
     unmet = unmet_among(tasks)(found) if found.status is Status.BACKLOG else []
-    refuse_move(found, to, unmet=unmet, standing=registry.holders().standing(found))
+    act = refuse_move(found, to, unmet=unmet, standing=registry.holders().standing(found))
+    if act in NEEDS_TRUST and (trust := registry.untrusted(project)):
+        trust.require()
     return {"legal": True}
 
 
@@ -109,6 +112,7 @@ def _form(registry: ProjectRegistry, key: str, task: Task | None) -> Response:
         task=task,
         others=others,
         agents=_agents(registry, key),
+        may_start=task is None and registry.holders().is_trusted(key),
         types=[kind.value for kind in TaskType],
     )
 
@@ -118,11 +122,12 @@ def _by_status(request: Request) -> bool:
     return request.cookies.get(COLUMNS_COOKIE) == "status"
 
 
-def _runs(registry: ProjectRegistry, key: str) -> dict[str, Any]:
+def _runs(registry: ProjectRegistry, key: str, holders: Holders) -> dict[str, Any]:
     """What the head of the board shows about runs."""
     return {
         "runs": [run.id for run in registry.runs.active(key)],
         "auto": registry.runs.auto(key) is not None,
+        "is_trusted": holders.is_trusted(key),
         "limits": [(limit.words(clock.now()), limit.message) for limit in registry.limits()],
     }
 

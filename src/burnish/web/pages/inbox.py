@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
@@ -15,6 +15,7 @@ from burnish.core.status import Reason
 from burnish.features.hooks.news import hook_news
 from burnish.features.server.registry import ProjectRegistry
 from burnish.store.rows import ProjectRow
+from burnish.views.board import Holders
 from burnish.views.board_moves import is_budget_spent
 from burnish.views.inbox import SECTIONS, InboxEntry, from_elsewhere, in_sections
 from burnish.web.deps import RegistryDep
@@ -66,6 +67,8 @@ BLOCKED = {
     Reason.INCOMPLETE_REVIEW: REVIEW,
     Reason.GUARD: FINDINGS,
 }
+# the task's page begins with what to type
+TRUST = InboxAnswer("Trust it first…", part="main")
 GO_ON = InboxAnswer("Continue", "/run")
 DESCRIBE = InboxAnswer("Edit the description…", part="edit")
 
@@ -191,10 +194,11 @@ def _latest(found: Sequence[InboxEntry], rows: Sequence[ProjectRow]) -> dict[str
 
 def _view(registry: ProjectRegistry, rows: list[ProjectRow], of: str) -> dict[str, Any]:
     selection = [row for row in rows if not of or row.key == of]
-    lines = _lines(registry.inbox(selection), rows)
+    holders = registry.holders()
+    lines = [_trusted(line, holders) for line in _lines(registry.inbox(selection), rows)]
     waiting = [line for line in lines if line.entry.kind != "ready"]
     ready = [line for line in lines if line.entry.kind == "ready"]
-    mergeable = list(dict.fromkeys(line.project.key for line in ready))
+    mergeable = [line.project.key for line in ready if line.answer is not TRUST]
     news = [(row, one) for row in selection for one in hook_news(registry.home, row.key, row.common_dir)]
     commits = [(row, one, from_elsewhere(one.command, str(row.root))) for row, one in news]
     sections = [(title, [line for line in waiting if line.entry.section == title]) for title in SECTIONS]
@@ -203,7 +207,8 @@ def _view(registry: ProjectRegistry, rows: list[ProjectRow], of: str) -> dict[st
         "sections": [(title, found) for title, found in sections if found],
         "ready": ready,
         "commits": commits,
-        "mergeable": mergeable,
+        "mergeable": list(dict.fromkeys(mergeable)),
+        "mergeable_number": len(mergeable),
         "of": of,
         "rows": rows,
     }
@@ -216,6 +221,12 @@ def _lines(entries: Sequence[InboxEntry], rows: Sequence[ProjectRow]) -> list[In
 
 def _line(entry: InboxEntry, project: ProjectRow) -> InboxLine:
     return InboxLine(entry, project, answer_of(entry), from_elsewhere(entry.command, str(project.root)))
+
+
+def _trusted(line: InboxLine, holders: Holders) -> InboxLine:
+    """Offers nothing that is refused because the checkout is not trusted."""
+    needs_trust = line.answer.path not in ("", "/unpause") or line.answer.part in ("gate", "answer")
+    return replace(line, answer=TRUST) if needs_trust and not holders.is_trusted(line.project.key) else line
 
 
 def answer_of(entry: InboxEntry) -> InboxAnswer:

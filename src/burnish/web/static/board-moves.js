@@ -183,7 +183,8 @@ function openMenu(card) {
   const others = card.dataset.others.split(" ").filter(Boolean).map((act) => actEntry(card, act, ""));
   others.unshift(entry("Edit…", "", () => document.dispatchEvent(new CustomEvent("edit-task", { detail: card.dataset.id }))));
   others.unshift(entry("Open", "", () => (location.href = card.querySelector(".title").href)));
-  const head = make("p", { className: "muted", textContent: `Task ${card.dataset.id}` });
+  const why = "untrusted" in card.dataset ? ": the checkout is not trusted, so nothing is run" : "";
+  const head = make("p", { className: "muted", textContent: `Task ${card.dataset.id}${why}` });
   const list = make("div");
   list.setAttribute("role", "menu");
   list.setAttribute("aria-label", `Actions for task ${card.dataset.id}`);

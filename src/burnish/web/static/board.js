@@ -179,8 +179,15 @@ export function refresh() {
   const head = document.getElementById("head");
   const run = document.getElementById("run-all");
   run.querySelector(".number").textContent = Number(head.dataset.ready) ? `(${head.dataset.ready})` : "";
-  run.disabled = !Number(head.dataset.ready);
-  document.getElementById("auto").setAttribute("aria-checked", String("auto" in head.dataset));
+  const auto = document.getElementById("auto");
+  const isAuto = "auto" in head.dataset;
+  const isTrusted = !("untrusted" in head.dataset);
+  run.disabled = !Number(head.dataset.ready) || !isTrusted;
+  auto.disabled = !isAuto && !isTrusted;
+  auto.setAttribute("aria-checked", String(isAuto));
+  for (const [button, words] of [[run, "Run all tasks that are ready"], [auto, "Run every task as it becomes ready"]]) {
+    button.title = isTrusted ? words : "The checkout is not trusted, so nothing is run";
+  }
   document.getElementById("stop-all").hidden = !head.dataset.runs;
   document.getElementById("welcome").hidden = Boolean(board.querySelector(".card"));
 }

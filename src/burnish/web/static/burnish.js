@@ -121,10 +121,10 @@ function taskRemoved() {
 
 /**
  * Shows a short message in the corner. `undo` adds a button that takes the action back; `lasting` stays until it is
- * removed, and `closable` until it is clicked or Escape is pressed.
+ * removed, and `closable` until it is clicked or Escape is pressed. `link` (`href` and `words`) leads on.
  * Where there are several projects, the message names the one of this page.
  */
-export function toast(text, { hint = "", bad = false, undo = null, lasting = false, closable = false } = {}) {
+export function toast(text, { hint = "", bad = false, undo = null, lasting = false, closable = false, link = null } = {}) {
   const box = make("div", { className: bad ? "toast bad" : "toast" });
   const where = document.getElementById("project-choice")?.selectedOptions[0]?.textContent;
   const first = make("strong");
@@ -139,8 +139,11 @@ export function toast(text, { hint = "", bad = false, undo = null, lasting = fal
   // a key that is pressed again says the same again, in one place
   const isSame = (one) => !one.querySelector("[data-undo]") && one.textContent === box.textContent;
   if (!undo && !lasting) [...document.querySelectorAll(".toast")].find(isSame)?.remove();
-  if (undo) box.append(undoButton(undo, end));
-  if (closable) box.append(closeButton(end));
+  const acts = make("div", { className: "row" });
+  if (link) acts.append(make("a", { className: "button", href: link.href, textContent: link.words }));
+  if (undo) acts.append(undoButton(undo, end));
+  if (closable) acts.append(closeButton(end));
+  if (acts.firstChild) box.append(acts);
   box.addEventListener("click", (event) => event.target.closest("button") || lasting || end());
   document.getElementById("toasts").append(box);
   if (!lasting && !closable) setTimeout(end, bad || undo ? 12000 : 5000);

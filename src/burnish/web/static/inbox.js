@@ -123,9 +123,11 @@ async function mergeAll(button) {
       const report = await api("POST", `/projects/${encodeURIComponent(project)}/merge-verified`, {}, { slow });
       const name = names.get(project) ?? "";
       merged.push(...report.merged.map((one) => `${name}T${one.id} into ${one.into}`));
-      tellLeft(report.left, name);
+      tellLeft(report.left, name, project);
     });
   }
+  // Enter goes on to the first task that was not merged
+  if (document.activeElement === document.body || document.activeElement === button) document.querySelector("#toasts a")?.focus();
   // it may have taken minutes, and nobody may have looked
   if (merged.length) toast(`Merged: ${merged.join(", ")}`, { closable: true });
   merging = "";
@@ -134,29 +136,37 @@ async function mergeAll(button) {
 }
 
 /** What was not merged: reviewed again, so that it waits for another decision, or skipped. */
-function tellLeft(left, name) {
+function tellLeft(left, name, project) {
   const waiting = left.filter((one) => one.status === "waiting_approval");
   const numbers = waiting.map((one) => `${name}T${one.id}`).join(", ");
   const who = waiting.length === 1 ? `${numbers} waits` : `${waiting.length} tasks wait`;
   const words = `${who} for your decision again.`;
   const why = "The target has moved: look at both together.";
   const hint = waiting.length > 1 ? `${numbers}. ${why}` : why;
-  if (waiting.length) toast(words, { hint, closable: true });
-  tellSkipped(left.filter((one) => !waiting.includes(one)), name);
+  if (waiting.length) toast(words, { hint, closable: true, link: pageOf(waiting[0], name, project) });
+  tellSkipped(left.filter((one) => !waiting.includes(one)), name, project);
 }
 
 /** One message for each task, or one for all of them: many would hide the list. */
-function tellSkipped(skipped, name) {
+function tellSkipped(skipped, name, project) {
   // the number is said once, and what a terminal would do next is on the page of the task
   const why = (one) => one.why.replace(/^Task \d+ /, "it ");
   const hint = (one) => (one.conflicts.length || /\bburnish /.test(one.hint) ? "Its page has the next step." : one.hint);
   if (skipped.length < 4) {
-    for (const one of skipped) toast(`${name}T${one.id} was skipped: ${why(one)}`, { hint: hint(one), bad: true, closable: true });
+    for (const one of skipped) {
+      toast(`${name}T${one.id} was skipped: ${why(one)}`, { hint: hint(one), bad: true, closable: true, link: pageOf(one, name, project) });
+    }
     return;
   }
   const numbers = skipped.map((one) => `T${one.id}`).join(", ");
-  toast(`${skipped.length} tasks were skipped: ${numbers}`, { hint: `T${skipped[0].id}: ${why(skipped[0])}`, bad: true, closable: true });
+  const [first] = skipped;
+  toast(`${skipped.length} tasks were skipped: ${numbers}`, {
+    hint: `T${first.id}: ${why(first)}`, bad: true, closable: true, link: pageOf(first, name, project),
+  });
 }
+
+/** A link to the task that was not merged. */
+const pageOf = ({ id }, name, project) => ({ href: `/p/${encodeURIComponent(project)}/t/${id}`, words: `Open ${name}T${id}` });
 
 // keys: the focused entry is the one that they are about
 
