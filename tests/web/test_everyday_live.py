@@ -229,7 +229,8 @@ def test_words_for_a_finding_survive_a_reload_and_closing_it_can_be_undone(tmp_p
         page.wait_for_selector("#outcome [data-undo]")
         assert page.locator("#part-head a.tag").inner_text() == "math"
         page.keyboard.press("z")
-        page.wait_for_selector("#outcome", state="hidden")
+        page.wait_for_selector("#outcome:has-text('Undone.')")
+        assert not page.locator("#outcome [data-undo]").count()
         until(page, "document.getElementById('part-head').dataset.open === '1'")
         kinds = [event["type"] for event in served.of_project("GET", "/tasks/1").json()["events"]]
         assert kinds.index("finding.waived") < kinds.index("finding.reopened")
