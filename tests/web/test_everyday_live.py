@@ -148,6 +148,8 @@ def test_a_link_to_a_tab_shows_the_title_and_a_removed_task_a_way_on(opened: Bro
         live(page)
         served.of_project("DELETE", f"/tasks/{number}")
         page.wait_for_selector("#task-removed a:has-text('Go to the board')")
+        # also after the count of the inbox has come
+        page.evaluate("document.dispatchEvent(new CustomEvent('waiting', { detail: { waiting: 0, order: [] } }))")
         assert "was removed" in page.title() and not page.locator("#act-run").count()
 
 
