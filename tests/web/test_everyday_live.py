@@ -148,6 +148,8 @@ def test_a_link_to_a_tab_shows_the_title_and_a_removed_task_a_way_on(opened: Bro
         live(page)
         served.of_project("DELETE", f"/tasks/{number}")
         page.wait_for_selector("#task-removed a:has-text('Go to the board')")
+        # also after the count of the inbox has come
+        page.evaluate("document.dispatchEvent(new CustomEvent('waiting', { detail: { waiting: 0, order: [] } }))")
         assert "was removed" in page.title() and not page.locator("#act-run").count()
 
 
@@ -229,7 +231,8 @@ def test_words_for_a_finding_survive_a_reload_and_closing_it_can_be_undone(tmp_p
         page.wait_for_selector("#outcome [data-undo]")
         assert page.locator("#part-head a.tag").inner_text() == "math"
         page.keyboard.press("z")
-        page.wait_for_selector("#outcome", state="hidden")
+        page.wait_for_selector("#outcome:has-text('Undone.')")
+        assert not page.locator("#outcome [data-undo]").count()
         until(page, "document.getElementById('part-head').dataset.open === '1'")
         kinds = [event["type"] for event in served.of_project("GET", "/tasks/1").json()["events"]]
         assert kinds.index("finding.waived") < kinds.index("finding.reopened")

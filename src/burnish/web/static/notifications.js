@@ -3,7 +3,6 @@
 import { toast } from "./burnish.js";
 import { preference, setPreference } from "./preferences.js";
 
-const title = document.title;
 let before = null;
 // the entries of the inbox below this task when its page was opened: once decided, it is there no more
 let below = null;
@@ -36,6 +35,8 @@ export async function toggle() {
 }
 
 function draw() {
+  // a task that was removed meanwhile has another title
+  const title = document.title.replace(/^\(\d+\) /, "");
   document.title = isOn() && before?.waiting ? `(${before.waiting}) ${title}` : title;
   const button = document.getElementById("notify-button");
   button?.setAttribute("aria-pressed", String(isOn()));
