@@ -93,7 +93,8 @@ class Worker:
     _guard: threading.Lock = field(default_factory=threading.Lock)
     _last_reap: float = 0.0
     _last_upkeep: float = 0.0
-    # when the first round of this worker could begin again after the database did not answer
+    _last_round: float = 0.0
+    # when the database answered again after an outage
     _back_since: float | None = None
     _workers: int = 1
     _awake: KeepAwake = field(default_factory=lambda: KeepAwake(is_enabled=True))
@@ -175,7 +176,6 @@ class Worker:
             except BurnishError as error:
                 # e.g. the server restarts: the next round tries again
                 self.note(f"{error.what} {error.hint}".rstrip())
-                self._back_since = time.monotonic()
             time.sleep(_ROUND_SECONDS)
         with suppress(Exception):
             queue.give_back()
@@ -184,9 +184,10 @@ class Worker:
         self._awake.hold(self.running > 0)
         self._take_requests()
         now = time.monotonic()
+        if self._last_round and now - self._last_round > LEASE_SECONDS:
+            self._back_since = now  # the database did not answer, or this machine was asleep
+        self._last_round = now
         if now - self._last_upkeep > _REAP_SECONDS:
-            if self._last_upkeep and now - self._last_upkeep > LEASE_SECONDS:
-                self._back_since = now  # a call of the database took so long, or this machine was asleep
             self._last_upkeep = now
             self._renew_card()
             if now - self._last_reap > min(_REAP_SECONDS * max(1.0, self._workers / _REAPERS), _MAX_REAP_SECONDS):
