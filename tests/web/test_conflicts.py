@@ -36,7 +36,7 @@ def test_the_inbox_and_the_task_page_show_a_conflict_and_resolve_it(server: AtHa
     task = page(server, f"/p/{server.project}/t/2")
     assert "It is approved, but conflicts with main in work.txt." in task and "Let the agent resolve" in task
     # by its id it keeps the focus when an event of another task renews the head
-    assert '<button class="primary" id="answer-send">Let the agent resolve</button>' in task
+    assert '<button class="primary" id="answer-send"><span>Let the agent resolve</span></button>' in task
     assert 'id="act-merge"' not in task, "it would be refused"
     assert server.api("GET", "/inbox").json()["inbox"] == [entry]
 

@@ -181,6 +181,8 @@ def test_a_change_is_read_and_commented_on_by_keys(served: Served, opened: Brows
         # the line has the focus again, so the next key goes on from there
         until(page, "document.activeElement.matches('.lines tr')")
         page.keyboard.press("n")
+        until(page, "document.activeElement.closest('[data-draft]')")
+        page.keyboard.press("n")
         until(page, "document.activeElement.textContent.includes('Zero is not handled')")
         page.keyboard.press("n")
         until(page, "document.activeElement.closest('.file')?.dataset.path === 'mod_007.py'")

@@ -225,7 +225,7 @@ def test_who_comes_back_to_the_inbox_or_the_list_has_the_focus_on_the_same_task(
 def test_a_key_that_does_nothing_now_says_so_and_begins_no_word(page: Page, served: Served) -> None:
     open_task(page, served, 1)
     page.keyboard.press("z")
-    page.wait_for_selector(".toast:has-text('It is there to undo, while a message offers it.')")
+    page.wait_for_selector(".toast:has-text('z: undo, while a message offers it.')")
     # a sign within a word is not a shortcut
     page.keyboard.type("Why not?", delay=20)
     page.wait_for_timeout(300)

@@ -125,7 +125,7 @@ def test_a_whole_story_by_clicking_rejected_fixed_approved_and_merged(served: Se
         is_now(page, "waiting_approval")
         assert "None is fine for zero." in [c["prompt"] for c in lab.calls() if c["phase"] == "improve"][-1]
         until(page, "document.querySelector('#gate .badge').textContent.includes('approved')")
-        until(second, "document.getElementById('output').textContent.includes('\"approved\"')")
+        until(second, "document.getElementById('output').textContent.includes('Verdict approved')")
         assert "cycle 2: review" in second.locator("#output-choice option").first.inner_text()
         second.locator("#gate-note").fill("half a thought")
 
