@@ -467,6 +467,7 @@ class BurnishTui(ProjectScreen):
         self.acted_on = self.number if order.act == "merge-all" else order.task
         self.undo_order, self.last_label = None, order.label
         self.awaited.discard(order.task)
+        self.acted_tasks.add(order.task)
         about = "each task in turn" if order.act == "merge-all" else f"task {order.task}"
         self.say(f"{order.label}: {about}…", style="dim")
         self.is_act_message = True

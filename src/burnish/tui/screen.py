@@ -118,6 +118,8 @@ class ProjectScreen(App[str]):
         self.unsent: dict[str, str] = {}
         # the task whose outcome is shown: it stays in the list until the cursor leaves it
         self.acted_on = 0
+        # the tasks of the last acts, as long as a state that was read before their end may come
+        self.acted_tasks: set[int] = set()
         # what is said when the cursor is on this task
         self.said_on_arrival = (0, "")
         # the tasks whose runs acts have started: their ends are said
@@ -477,7 +479,10 @@ class ProjectScreen(App[str]):
         is_first = not self.board.has_inbox and self.picks.key == self._first_key
         # also of runs that others have started
         if not self.pending:
-            self.awaited |= {card.id for card in self.board.running} - {card.id for card in state.running}
+            running = {card.id for card in state.running}
+            # the message of an act that checks or reviews the task itself, such as a merge, stays
+            self.awaited |= {card.id for card in self.board.running} - running - self.acted_tasks
+            self.acted_tasks &= running
         self.board = state
         self._note_place()
         self._draw_list()
